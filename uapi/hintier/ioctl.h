@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR BSD-3-Clause */
+/*
+ * The control device, /dev/hintier: hints in batches and questions about ranges.
+ *
+ * A caller opens it, asks HINTIER_IOC_VERSION, and binds the descriptor once to one tier by
+ * showing a descriptor it holds on the tier's block device (HINTIER_IOC_BIND). The binding is
+ * weak: it does not keep the tier alive, and once the tier is removed every call says ENODEV.
+ * What the shown descriptor may do decides what the caller may say: opened for reading it may
+ * give advice (CLASSIFY, FETCH) and ask; DONE, which forgets data early, wants it opened for
+ * writing, or CAP_SYS_ADMIN.
+ *
+ * Rules for every structure: offsets and lengths are in bytes of the tier device, multiples of
+ * HINTIER_UNIT_BYTES; pointers are __u64; members called `reserved` and unknown flags must be
+ * zero. Layouts are the same for 32-bit and 64-bit callers.
+ *
+ * Errors common to all calls
+ *   EBADF    the descriptor shown to BIND is not open
+ *   ENOTBLK  it is not a block device
+ *   ENXIO    it is a block device, but no hintier tier; or nothing is bound yet
+ *   EBUSY    already bound
+ *   ENODEV   the bound tier is gone
+ *   EINVAL   reserved member or unknown flag not zero, misaligned, or unknown verb
+ *   ERANGE   range ends beyond the tier
+ *   EPERM    the shown descriptor does not allow it
+ *   E2BIG    more elements than a batch may have
+ *   ENOSPC   a table or quota is full
+ *   EFAULT   a pointer cannot be read or written
+ */
+#ifndef _UAPI_HINTIER_IOCTL_H
+#define _UAPI_HINTIER_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#include "types.h"
+
+#define HINTIER_CONTROL_PATH "/dev/hintier"
+#define HINTIER_BATCH_MAX 16384 /* elements in a batch, entries in an answer */
+
+/* Feature bits of struct hintier_version: which verbs and calls this kernel side knows. */
+#define HINTIER_FEATURE_CLASSIFY (1ULL << 0)
+#define HINTIER_FEATURE_FETCH (1ULL << 1)
+#define HINTIER_FEATURE_DONE (1ULL << 2)
+#define HINTIER_FEATURE_QUERY (1ULL << 3)
+/* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
+#define HINTIER_FEATURE_VOLATILE (1ULL << 4)
+#define HINTIER_FEATURE_SEQUENCE (1ULL << 5)
+#define HINTIER_FEATURE_PIN (1ULL << 6)
+#define HINTIER_FEATURE_STAGE (1ULL << 7)
+#define HINTIER_FEATURE_VALUES (1ULL << 8)
+
+/* HINTIER_IOC_VERSION, out. */
+struct hintier_version {
+	__u32 major;
+	__u32 minor;
+	__u64 features;
+};
+
+/* HINTIER_IOC_BIND, in: fd and flags (0). Out: the rest. */
+struct hintier_bind {
+	__s32 fd;            /* an open descriptor of the tier's block device */
+	__u32 flags;         /* 0 */
+	__u64 bytes;         /* size of the tier */
+	__u32 extent_bytes;
+	__u32 unit_bytes;
+	__u32 dev_major;
+	__u32 dev_minor;
+	__u8 uuid[16];       /* of the pair of devices, as in their headers */
+	__u32 access;        /* HINTIER_ACCESS_* */
+	__u32 reserved;
+};
+#define HINTIER_ACCESS_ADVISE (1U << 0)
+#define HINTIER_ACCESS_OWNER (1U << 1) /* may say DONE */
+
+enum hintier_verb {
+	HINTIER_VERB_CLASSIFY = 1, /* class, group, object, depth; renews the age if FLAG_TOUCH */
+	HINTIER_VERB_FETCH = 2,    /* bring to fast before deadline_ms have passed */
+	HINTIER_VERB_DONE = 3,     /* not needed: clean units are forgotten, dirty ones destaged early */
+	HINTIER_VERB_SEQUENCE = 4, /* feature bit not set yet */
+	HINTIER_VERB_PIN = 5,      /* feature bit not set yet */
+	HINTIER_VERB_UNPIN = 6,    /* feature bit not set yet */
+};
+
+#define HINTIER_FLAG_TOUCH (1U << 0)    /* CLASSIFY: counts as an access */
+#define HINTIER_FLAG_VOLATILE (1U << 1) /* CLASSIFY: feature bit not set yet */
+#define HINTIER_FLAG_STAGE (1U << 2)    /* FETCH: to RAM; feature bit not set yet */
+
+/*
+ * One hint. `epoch` is the write epoch (HINTIER_IOC_EPOCH) taken before the file was mapped to
+ * the range: DONE skips what was written since, so that blocks freed and reused between the
+ * mapping and the hint are safe. `cookie` comes back in the event that tells how a FETCH ended.
+ */
+struct hintier_hint {
+	__u16 verb;        /* enum hintier_verb */
+	__u8 klass;        /* enum hintier_class */
+	__u8 flags;        /* HINTIER_FLAG_* */
+	__u16 group;       /* below HINTIER_GROUPS */
+	__u16 source;      /* which rule of the caller spoke; counted apart */
+	__u64 offset;
+	__u64 length;      /* > 0 */
+	__u64 object;      /* caller's id of what the range belongs to; 0: none */
+	__u32 depth;       /* place of the object in its chain, 0 first */
+	__u32 deadline_ms; /* FETCH: 0 means as soon as possible */
+	__u64 cookie;      /* FETCH */
+	__u64 epoch;       /* DONE */
+	__u64 reserved;
+};
+
+/*
+ * HINTIER_IOC_HINT. Elements are applied in order up to the first that is refused; the call then
+ * fails with that element's error, `done` says how many were applied (and so which one was
+ * refused) and `reason` why.
+ */
+struct hintier_batch {
+	__u64 hints;       /* pointer to struct hintier_hint[count] */
+	__u32 count;       /* 1 … HINTIER_BATCH_MAX */
+	__u32 flags;       /* 0 */
+	__u32 done;        /* out */
+	__u32 reason;      /* out, enum hintier_reason */
+	__u64 reserved[2];
+};
+
+enum hintier_reason {
+	HINTIER_REASON_NONE = 0,
+	HINTIER_REASON_VERB = 1,       /* unknown verb */
+	HINTIER_REASON_UNSUPPORTED = 2,/* known, but not built into this kernel side */
+	HINTIER_REASON_FLAGS = 3,      /* unknown flag, or one that the verb does not take */
+	HINTIER_REASON_RESERVED = 4,   /* a reserved member is not zero */
+	HINTIER_REASON_CLASS = 5,
+	HINTIER_REASON_GROUP = 6,
+	HINTIER_REASON_ALIGN = 7,
+	HINTIER_REASON_RANGE = 8,      /* empty, or ends beyond the tier */
+	HINTIER_REASON_ACCESS = 9,     /* the shown descriptor does not allow it */
+	HINTIER_REASON_FULL = 10,      /* table or quota full */
+	HINTIER_REASON_FAULT = 11,     /* the element cannot be read */
+	HINTIER_REASON_STATE = 12,     /* tier suspended, failed or gone */
+};
+
+/*
+ * HINTIER_IOC_QUERY: what is where. Answers runs of units in the same state, in order; `next` is
+ * where to go on when the answer did not fit (offset + length when it did).
+ */
+struct hintier_query {
+	__u64 offset;
+	__u64 length;
+	__u64 entries;     /* pointer to struct hintier_residency[max] */
+	__u32 max;         /* 1 … HINTIER_BATCH_MAX */
+	__u32 flags;       /* 0 */
+	__u32 count;       /* out */
+	__u32 reserved;
+	__u64 next;        /* out */
+};
+
+#define HINTIER_IS_FAST (1U << 0)  /* valid in fast */
+#define HINTIER_IS_DIRTY (1U << 1) /* and only there */
+#define HINTIER_IS_LOST (1U << 2)  /* dropped while volatile: reads fail */
+#define HINTIER_IS_MOVING (1U << 3)/* a transfer is in flight */
+
+struct hintier_residency {
+	__u64 offset;
+	__u64 length;
+	__u32 state;       /* HINTIER_IS_*; 0: at home on bulk only */
+	__u8 klass;
+	__u8 reserved;
+	__u16 group;
+	__u64 object;
+};
+
+/* HINTIER_IOC_EPOCH, out: starts a new write epoch and returns its number. */
+struct hintier_epoch {
+	__u64 epoch;
+	__u64 reserved;
+};
+
+#define HINTIER_IOC_MAGIC 0xB7
+#define HINTIER_IOC_VERSION _IOR(HINTIER_IOC_MAGIC, 0, struct hintier_version)
+#define HINTIER_IOC_BIND _IOWR(HINTIER_IOC_MAGIC, 1, struct hintier_bind)
+#define HINTIER_IOC_HINT _IOWR(HINTIER_IOC_MAGIC, 2, struct hintier_batch)
+#define HINTIER_IOC_QUERY _IOWR(HINTIER_IOC_MAGIC, 3, struct hintier_query)
+#define HINTIER_IOC_EPOCH _IOR(HINTIER_IOC_MAGIC, 4, struct hintier_epoch)
+
+#endif
