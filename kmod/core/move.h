@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Transfers: what a destage or a fill does to its slot, as a numbered recipe. Every call needs
+ * the lock of the extent's shard, except where it says so.
+ *
+ * Destage                                 Fill (promotion, FETCH)
+ *  1 begin: freeze units and generation    1 begin: hash an empty slot in state FILL
+ *  2 caller reads the units from the slot  2 caller reads the range from home, serves the
+ *  3 caller writes them home                 readers that joined
+ *  4 finish: if nothing moved meanwhile,   3 commit_fill: still wanted? then
+ *    the units are clean in memory; the    4 caller writes the pages to the slot
+ *    next commit flushes bulk and records  5 finish: the units become valid, or the slot goes
+ *
+ * While a slot is in state DESTAGE it serves reads and takes writes (a write only moves the
+ * generation), but nothing else writes its home. While it is in state FILL it serves nobody;
+ * a write cancels the fill and waits for its end.
+ */
+#ifndef HT_CORE_MOVE_H
+#define HT_CORE_MOVE_H
+
+#include "types.h"
+
+HT_CORE_BEGIN
+
+struct ht_move {
+	u32 slot;
+	u32 extent;
+	u32 gen;                      /* generation that was frozen */
+	u32 count;                    /* units to move */
+	u16 units[HT_UNITS_MAX / 16]; /* which ones */
+};
+
+/* False if there is nothing dirty, or it is busy: its home is being written, or it moves. */
+bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret);
+/* HT_ACT_*; *ret_clean tells whether the units count as clean now. */
+u32 ht_destage_finish(struct ht_map *map, struct ht_shard *shard, const struct ht_move *move,
+		      bool ok, bool *ret_clean);
+
+/* A free slot for an extent without one. False if its home is being written just now. */
+bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent,
+		   struct ht_move *ret);
+/* Still wanted? Else the slot must not be written. */
+bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move);
+/* HT_ACT_*; *ret_valid tells whether the slot serves reads now. */
+u32 ht_fill_finish(struct ht_map *map, struct ht_shard *shard, const struct ht_move *move, bool ok,
+		   bool *ret_valid);
+
+/* Next run of units to move at or after *unit: [*unit, *end). False when there is none. */
+bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end);
+
+HT_CORE_END
+
+#endif

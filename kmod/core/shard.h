@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The shard layer: what a request to one extent may do now.
+ *
+ * begin() answers with a verdict and how many sectors it holds for; the caller carries it out
+ * and, for what it sent to a device, calls end(). Every call needs the lock of the extent's
+ * shard. Nothing here knows devices, time or order between extents.
+ *
+ * A request is cut so that each piece is either whole units or inside one unit, and lies within
+ * one extent. Reads never change what a slot holds. A unit becomes valid when the write that
+ * brought it has *succeeded*: no read ever sees what a slot held before.
+ */
+#ifndef HT_CORE_SHARD_H
+#define HT_CORE_SHARD_H
+
+#include "types.h"
+
+HT_CORE_BEGIN
+
+enum ht_verdict {
+	HT_DO_FAST,    /* send it to the slot, then ht_end() */
+	HT_DO_HOME,    /* send it home, then ht_end() */
+	HT_DO_ADMIT,   /* write: ht_admit() a free slot and ask again, or ask with no_admit */
+	HT_DO_JOIN,    /* read: the transfer in flight on the slot brings the data */
+	HT_DO_WAIT,    /* ask again when the transfer in flight on the slot has ended */
+	HT_DO_COMMIT,  /* ask again when a commit that starts after now has ended */
+	HT_DO_DROP,    /* discard: done in memory; nothing on disk or in flight stands against it */
+	HT_DO_FAIL,    /* the only copy is on a device that is gone */
+};
+
+/* What else the caller has to do; bits, returned beside verdicts. */
+#define HT_ACT_RECORD (1U << 0) /* the slot's record sector must be written some time */
+#define HT_ACT_FREE (1U << 1)   /* the slot was unhashed and is recorded free: to the pool */
+#define HT_ACT_FETCH (1U << 2)  /* first read of a fetched slot: that FETCH was timely */
+#define HT_ACT_LOST_FETCH (1U << 3) /* a fetched slot left or was overwritten unread */
+
+enum ht_request_op {
+	HT_REQ_READ,
+	HT_REQ_WRITE,
+	HT_REQ_ZEROES,  /* a write that never takes a new slot */
+	HT_REQ_DISCARD, /* whole units only */
+};
+
+struct ht_request {
+	u8 op;          /* enum ht_request_op */
+	bool no_admit;  /* write: the caller has no slot for it */
+	u32 extent;
+	u32 from;       /* sectors within the extent, from < to */
+	u32 to;
+};
+
+struct ht_answer {
+	u8 verdict;     /* enum ht_verdict */
+	u8 klass;       /* of the slot, 0 without */
+	u8 act;         /* HT_ACT_* */
+	bool known;     /* first touch knowledge: the extent has a slot */
+	u32 slot;       /* HT_NIL: none */
+	u32 to;         /* the verdict holds for sectors [from, to) */
+	u32 fetch;      /* with HT_ACT_FETCH or HT_ACT_LOST_FETCH */
+	u32 dropped;    /* DISCARD: dirty units forgotten */
+};
+
+/* Slot of an extent, or HT_NIL. */
+u32 ht_lookup(const struct ht_map *map, u32 extent);
+
+void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+	      struct ht_answer *ret);
+
+/*
+ * The piece [from, to) that `answer` sent to a device has ended; `ok` if it succeeded. Returns
+ * HT_ACT_*. With HT_ACT_RECORD a FUA write must not be acknowledged before the next commit.
+ */
+u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
+	   u8 verdict, bool ok);
+
+/* Hashes a free slot under an extent that has none, as LIVE and empty, or for a fill. */
+void ht_admit(struct ht_map *map, u32 slot, u32 extent, enum ht_slot_state state);
+
+/* May the slot go to the pool: empty, idle, and recorded free? Unhashes it if so. */
+bool ht_release(struct ht_map *map, u32 slot);
+
+/* Forgets every unit of a slot that has none dirty and no transfer; HT_ACT_*. */
+u32 ht_forget(struct ht_map *map, struct ht_shard *shard, u32 slot);
+
+/* Does the slot hold nothing that its home does not? */
+bool ht_is_clean(const struct ht_map *map, u32 slot);
+bool ht_is_empty(const struct ht_map *map, u32 slot);
+u32 ht_count_units(const struct ht_map *map, u32 slot, enum ht_bits which);
+
+HT_CORE_END
+
+#endif

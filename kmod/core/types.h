@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The words of core: geometry, slots and the table that holds them.
+ *
+ * An extent is a fixed, aligned range of the tier; its home is its place on the bulk device. A
+ * slot is a place for one extent on the fast device. A unit is 4 KiB, the granule of valid and
+ * dirty. Sectors are 512 bytes.
+ *
+ * Who may touch what (the caller's locks, see kmod/hintier.h for their order):
+ *   shard lock   the chain through `next`, extent, state, flags, counts, bits of every slot that
+ *                is hashed there; a slot that is not hashed belongs to whoever took it off a list
+ *   engine lock  prev, link, list of every slot
+ */
+#ifndef HT_CORE_TYPES_H
+#define HT_CORE_TYPES_H
+
+#include "env.h"
+
+#define HT_SECTOR_SHIFT 9
+#define HT_UNIT_SECTOR_SHIFT 3
+#define HT_UNIT_SECTORS (1U << HT_UNIT_SECTOR_SHIFT)
+#define HT_UNITS_MAX 256
+#define HT_NIL 0xffffffffU /* no slot, no extent */
+
+/* What the devices' headers fix for ever. */
+struct ht_geometry {
+	u32 extent_shift;  /* log2 of the extent's sectors: 7 (64 KiB) to 11 (1 MiB) */
+	u32 units;         /* units of an extent */
+	u32 words;         /* 16-bit words of a bitmap over them */
+	u32 slots;         /* of the fast device */
+	u32 extents;       /* of the tier */
+	u32 per_sector;    /* records in a metadata sector */
+	u32 meta_sectors;  /* metadata sectors that hold records */
+	u64 meta_start;    /* sector of the first of them on fast */
+	u64 slot_start;    /* sector of slot 0 on fast */
+	u64 home_start;    /* sector of extent 0 on bulk */
+};
+
+enum ht_slot_state {
+	HT_SLOT_FREE = 0,  /* not hashed */
+	HT_SLOT_LIVE,      /* hashed; its units tell what it holds, possibly nothing */
+	HT_SLOT_DESTAGE,   /* live, and dirty units are on their way home */
+	HT_SLOT_FILL,      /* hashed, and still empty: units are on their way from home */
+	HT_SLOT_BAD,       /* retired: the medium failed there */
+};
+
+/* Slot flags. The record is what the metadata on fast says about the slot. */
+#define HT_F_RECORDED (1U << 0) /* the newest submitted record is not free */
+#define HT_F_CHANGED (1U << 1)  /* differs from the newest submitted record */
+#define HT_F_STALE (1U << 2)    /* a record may claim units that have been dropped since */
+#define HT_F_FETCHED (1U << 3)  /* brought by a FETCH, and not read since */
+#define HT_F_DONE (1U << 4)     /* its owner said DONE: destage and forget it first */
+#define HT_F_CANCEL (1U << 5)   /* the fill in flight is overtaken by a write */
+#define HT_F_LATE (1U << 6)     /* a read waits for the fill in flight */
+
+enum ht_list {
+	HT_LIST_NONE = 0, /* taken off: owned by a transfer, or bad */
+	HT_LIST_FREE,
+	HT_LIST_DIRTY,    /* oldest first; may hold slots that have become clean or empty */
+	HT_LIST_CLEAN,    /* oldest first; may hold slots that have become dirty or empty */
+	HT_LISTS
+};
+
+struct ht_slot {
+	u32 next;    /* next slot in the hash chain */
+	u32 extent;  /* HT_NIL: not hashed */
+	u32 gen;     /* moves with every write, discard and drop */
+	u32 epoch;   /* write epoch of the newest write */
+	u32 prev;    /* list neighbours */
+	u32 link;
+	u32 fetch;   /* number of the FETCH that brought it */
+	u16 readers; /* requests in flight */
+	u16 writers;
+	u8 state;    /* enum ht_slot_state */
+	u8 flags;
+	u8 list;     /* enum ht_list */
+	u8 touched;  /* read or written since the list last looked */
+	u16 group;
+	u16 move;    /* number of the transfer in flight */
+	u8 klass;    /* enum hintier_class */
+	u8 depth;    /* in its chain, saturated */
+	u16 object_hi;
+	u32 object_lo;
+};
+static_assert(sizeof(struct ht_slot) == 48, "memory per slot is promised");
+
+/* The bitmaps of a slot, side by side. */
+enum ht_bits {
+	HT_VALID = 0,  /* the slot holds the unit */
+	HT_DIRTY,      /* and its home does not: only ever set on valid units */
+	HT_RCLEAN,     /* a record says clean, or may say so: overwriting needs intent first */
+	HT_VOLATILE,   /* room for volatile marks; always zero for now */
+	HT_BITS
+};
+
+#define HT_HOMING 32 /* counters of home writes in flight, per shard, by hash of the extent */
+
+/* A shard of the hash; its caller holds the shard's lock. */
+struct ht_shard {
+	u32 dirty;             /* slots with a dirty unit */
+	u32 clean;             /* slots with valid units and no dirty one */
+	u16 homing[HT_HOMING];
+};
+
+/* The slot table. Everything in it is allocated by the caller, see ht_map_init(). */
+struct ht_map {
+	struct ht_geometry geo;
+	struct ht_slot *slots;  /* [geo.slots] */
+	u16 *bits;              /* [geo.slots * HT_BITS * geo.words] */
+	u32 *buckets;           /* [1 << bucket_bits] */
+	u32 bucket_bits;
+	u32 shard_bits;         /* <= bucket_bits */
+	u32 epoch;              /* current write epoch */
+	u8 mode;                /* enum hintier_mode */
+};
+
+/* Knuth's multiplicative hash: consecutive extents go to different shards. */
+static inline u32 ht_hash(u32 extent)
+{
+	return extent * 0x9e3779b1U;
+}
+
+static inline u32 ht_bucket_of(const struct ht_map *map, u32 extent)
+{
+	return ht_hash(extent) >> (32 - map->bucket_bits);
+}
+
+/* Which shard, that is which lock, an extent belongs to. */
+static inline u32 ht_shard_of(const struct ht_map *map, u32 extent)
+{
+	return ht_hash(extent) >> (32 - map->shard_bits);
+}
+
+static inline u16 *ht_slot_bits(const struct ht_map *map, u32 slot, enum ht_bits which)
+{
+	return map->bits + ((u64)slot * HT_BITS + which) * map->geo.words;
+}
+
+static inline u64 ht_slot_sector(const struct ht_geometry *geo, u32 slot)
+{
+	return geo->slot_start + ((u64)slot << geo->extent_shift);
+}
+
+static inline u64 ht_home_sector(const struct ht_geometry *geo, u32 extent)
+{
+	return geo->home_start + ((u64)extent << geo->extent_shift);
+}
+
+static inline u32 ht_extent_sectors(const struct ht_geometry *geo)
+{
+	return 1U << geo->extent_shift;
+}
+
+#endif
