@@ -19,6 +19,8 @@
  *   ENXIO    it is a block device, but no hintier tier; or nothing is bound yet
  *   EBUSY    already bound
  *   ENODEV   the bound tier is gone
+ *   EAGAIN   the bound tier is suspended; ask again
+ *   EOPNOTSUPP  a verb or flag whose feature bit is not set
  *   EINVAL   reserved member or unknown flag not zero, misaligned, or unknown verb
  *   ERANGE   range ends beyond the tier
  *   EPERM    the shown descriptor does not allow it

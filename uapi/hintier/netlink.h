@@ -7,7 +7,8 @@
  *   GET_DEVICE  do:   HINTIER_A_DEV_ID → one HINTIER_A_DEVICE nest
  *               dump: all tiers, one message each
  *   GET_STATS   do:   HINTIER_A_DEV_ID → HINTIER_A_DEVICE and HINTIER_A_STATS nests
- *               dump: all tiers, one message each
+ *               dump: all tiers; what does not fit a message goes on in the next, which
+ *               again says whose it is. For one consistent answer ask with do
  *   SET         do:   HINTIER_A_DEV_ID, HINTIER_A_KEY, HINTIER_A_VALUE: a tunable, as the
  *               `set` message of the target. CAP_NET_ADMIN
  *   EVENT       multicast group "events" only
@@ -16,7 +17,7 @@
  *
  * A message
  *   HINTIER_A_DEVICE            nest
- *     HINTIER_A_DEV_ID          u64  major << 32 | minor of the tier device
+ *     HINTIER_A_DEV_IDENT       u64  major << 32 | minor of the tier device, as HINTIER_A_DEV_ID
  *     HINTIER_A_DEV_UUID        binary[16]
  *     HINTIER_A_DEV_MODE        u32  enum hintier_mode
  *     HINTIER_A_DEV_BYTES       u64

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * HINTIER_IOC_HINT: checks a batch element by element and passes on what it finds in order, up to
+ * the first that is refused. What gets through is well formed, inside the tier and allowed. The
+ * elements are read in chunks of one page, whatever the size of the batch.
+ */
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "control.h"
+#include "hintier.h"
+#include "trace.h"
+
+#define HT_CHUNK_HINTS (PAGE_SIZE / sizeof(struct hintier_hint))
+
+static const int reason_errno[] = {
+	[HINTIER_REASON_VERB] = -EINVAL,
+	[HINTIER_REASON_UNSUPPORTED] = -EOPNOTSUPP,
+	[HINTIER_REASON_FLAGS] = -EINVAL,
+	[HINTIER_REASON_RESERVED] = -EINVAL,
+	[HINTIER_REASON_CLASS] = -EINVAL,
+	[HINTIER_REASON_GROUP] = -EINVAL,
+	[HINTIER_REASON_ALIGN] = -EINVAL,
+	[HINTIER_REASON_RANGE] = -ERANGE,
+	[HINTIER_REASON_ACCESS] = -EPERM,
+	[HINTIER_REASON_FULL] = -ENOSPC,
+	[HINTIER_REASON_FAULT] = -EFAULT,
+	[HINTIER_REASON_STATE] = -ENODEV,
+};
+
+/* For each verb: who carries it out, which flags it takes, which are for later, who may say it. */
+static const struct ht_verb {
+	int (*apply)(struct ht_dev *dev, const struct hintier_hint *hint);
+	u8 flags;
+	u8 later;
+	u32 access;
+} verbs[] = {
+	[HINTIER_VERB_CLASSIFY] = {
+		.apply = ht_dev_classify,
+		.flags = HINTIER_FLAG_TOUCH,
+		.later = HINTIER_FLAG_VOLATILE,
+		.access = HINTIER_ACCESS_ADVISE,
+	},
+	[HINTIER_VERB_FETCH] = {
+		.apply = ht_dev_fetch,
+		.later = HINTIER_FLAG_STAGE,
+		.access = HINTIER_ACCESS_ADVISE,
+	},
+	[HINTIER_VERB_DONE] = {
+		.apply = ht_dev_done,
+		.access = HINTIER_ACCESS_OWNER,
+	},
+	[HINTIER_VERB_SEQUENCE] = {}, /* known, not built in */
+	[HINTIER_VERB_PIN] = {},
+	[HINTIER_VERB_UNPIN] = {},
+};
+
+static u32 hint_refusal(const struct hintier_hint *hint, u32 access, u64 bytes)
+{
+	const struct ht_verb *verb;
+
+	if (hint->verb >= ARRAY_SIZE(verbs) || !hint->verb)
+		return HINTIER_REASON_VERB;
+	verb = &verbs[array_index_nospec(hint->verb, ARRAY_SIZE(verbs))];
+	if (!verb->apply)
+		return HINTIER_REASON_UNSUPPORTED;
+	if (hint->flags & ~(verb->flags | verb->later))
+		return HINTIER_REASON_FLAGS;
+	if (hint->flags & verb->later)
+		return HINTIER_REASON_UNSUPPORTED;
+	if (hint->reserved)
+		return HINTIER_REASON_RESERVED;
+	if (hint->klass >= HINTIER_CLASSES)
+		return HINTIER_REASON_CLASS;
+	if (hint->group >= HINTIER_GROUPS)
+		return HINTIER_REASON_GROUP;
+	if (!ht_aligned(hint->offset, hint->length))
+		return HINTIER_REASON_ALIGN;
+	if (!ht_inside(hint->offset, hint->length, bytes))
+		return HINTIER_REASON_RANGE;
+	if (!(access & verb->access))
+		return HINTIER_REASON_ACCESS;
+	return HINTIER_REASON_NONE;
+}
+
+/* What the tier itself refused, told as a reason. */
+static u32 reason_of(int r)
+{
+	switch (r) {
+	case 0:
+		return HINTIER_REASON_NONE;
+	case -ENOSPC:
+		return HINTIER_REASON_FULL;
+	case -ERANGE: /* it has shrunk meanwhile */
+		return HINTIER_REASON_RANGE;
+	}
+	return HINTIER_REASON_STATE;
+}
+
+/* Applies one hint; what refuses it goes to @reason. */
+static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access,
+		      const struct hintier_hint *hint, u32 *reason)
+{
+	int r;
+
+	*reason = hint_refusal(hint, access, info->bytes);
+	if (*reason) {
+		r = reason_errno[*reason];
+	} else {
+		r = verbs[hint->verb].apply(dev, hint);
+		*reason = reason_of(r);
+	}
+	ht_dev_count(dev, r ? HINTIER_C_HINTS_REFUSED : HINTIER_C_HINTS, 1);
+	if (!r)
+		trace_hintier_hint(info->devt, hint->verb, hint->klass, hint->offset, hint->length);
+	return r;
+}
+
+static int batch_refusal(struct hintier_batch *batch)
+{
+	if (batch->flags) {
+		batch->reason = HINTIER_REASON_FLAGS;
+		return -EINVAL;
+	}
+	if (batch->reserved[0] || batch->reserved[1]) {
+		batch->reason = HINTIER_REASON_RESERVED;
+		return -EINVAL;
+	}
+	if (!batch->count)
+		return -EINVAL;
+	return batch->count > HINTIER_BATCH_MAX ? -E2BIG : 0;
+}
+
+static int apply_chunks(struct ht_dev *dev, const struct ht_info *info, u32 access,
+			struct hintier_batch *batch, struct hintier_hint *chunk)
+{
+	const struct hintier_hint __user *from = u64_to_user_ptr(batch->hints);
+	size_t unread;
+	u32 i, want, have;
+	int r;
+
+	while (batch->done < batch->count) {
+		want = min_t(u32, batch->count - batch->done, HT_CHUNK_HINTS);
+		unread = copy_from_user(chunk, from + batch->done, want * sizeof(*chunk));
+		have = want - DIV_ROUND_UP(unread, sizeof(*chunk));
+		for (i = 0; i < have; i++) {
+			r = apply_hint(dev, info, access, &chunk[i], &batch->reason);
+			if (r)
+				return r;
+			batch->done++;
+		}
+		if (have < want) {
+			batch->reason = HINTIER_REASON_FAULT;
+			return -EFAULT;
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* @dev is NULL if the caller has bound nothing. */
+int ht_hint_batch(struct ht_dev *dev, u32 access, struct hintier_batch *batch)
+{
+	struct hintier_hint *chunk;
+	struct ht_info info;
+	int r;
+
+	batch->done = 0;
+	batch->reason = HINTIER_REASON_NONE;
+	r = batch_refusal(batch);
+	if (r)
+		return r;
+	r = dev ? ht_dev_info(dev, &info) : -ENXIO;
+	if (r) {
+		batch->reason = HINTIER_REASON_STATE;
+		return r;
+	}
+	chunk = kmalloc_array(HT_CHUNK_HINTS, sizeof(*chunk), GFP_KERNEL);
+	if (!chunk)
+		return -ENOMEM;
+	r = apply_chunks(dev, &info, access, batch, chunk);
+	kfree(chunk);
+	return r;
+}
