@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Files below watched directories: opened, created, renamed, removed, asked for.
+ *
+ * A file is its device, inode and generation; its name is the last component only. A directory is
+ * watched by device and inode, so it does not matter by which mount or in which container it is
+ * reached. A lookup has no inode yet: it counts when a process that has opened files below a
+ * root asks for a name with the right suffix, whatever the path before it.
+ *
+ * Hooks on security_*() see a rename or an unlink before it happens: the inode is there already,
+ * so nothing has to be remembered until the call returns, and whoever acts on the record checks
+ * by inode anyway.
+ */
+#include "kernel_types.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "hintier/trace.h"
+#include "lost.bpf.h"
+#include "maps.bpf.h"
+#include "syscalls.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline bool watched_device(const struct inode *inode)
+{
+	__u32 dev = inode->i_sb->s_dev;
+
+	return bpf_map_lookup_elem(&devices, &dev);
+}
+
+/* The root that @dir is or lies below; NULL if there is none within reach. */
+static __always_inline __u32 *root_above(struct dentry *dir)
+{
+	struct hintier_root_key key = {};
+	__u32 *root;
+	int level;
+
+	for (level = 0; level < HINTIER_TRACE_LEVELS; level++) {
+		struct inode *inode = dir->d_inode;
+		struct dentry *up = dir->d_parent;
+
+		if (!inode)
+			return NULL;
+		key.ino = inode->i_ino;
+		key.dev = inode->i_sb->s_dev;
+		root = bpf_map_lookup_elem(&roots, &key);
+		if (root || up == dir)
+			return root;
+		dir = up;
+	}
+	return NULL;
+}
+
+static __always_inline struct hintier_record *record_begin(__u16 type)
+{
+	struct hintier_record *rec = bpf_ringbuf_reserve(&records, sizeof(*rec), 0);
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (!rec) {
+		count_lost(HINTIER_LOST_RECORDS);
+		return NULL;
+	}
+	__builtin_memset(rec, 0, offsetof(struct hintier_record, name));
+	rec->type = type;
+	rec->time_ns = bpf_ktime_get_ns();
+	rec->pid = id >> 32;
+	rec->tid = id;
+	return rec;
+}
+
+static __always_inline void record_file(struct hintier_record *rec, struct inode *inode,
+					struct dentry *dentry, struct dentry *parent)
+{
+	struct inode *dir = parent->d_inode;
+	long n;
+
+	rec->dev = inode->i_sb->s_dev;
+	rec->ino = inode->i_ino;
+	rec->generation = inode->i_generation;
+	if (dir) {
+		rec->parent_ino = dir->i_ino;
+		rec->parent_generation = dir->i_generation;
+	}
+	n = bpf_probe_read_kernel_str(rec->name, sizeof(rec->name), dentry->d_name.name);
+	rec->name_bytes = n > 0 ? n - 1 : 0;
+}
+
+static __always_inline bool regular(const struct inode *inode)
+{
+	return inode && (inode->i_mode & S_IFMT) == S_IFREG;
+}
+
+static __always_inline bool from_agent(void)
+{
+	return bpf_get_current_pid_tgid() >> 32 == self_pid;
+}
+
+static __always_inline void note_reader(__u32 root)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u32 *known = bpf_map_lookup_elem(&readers, &pid);
+
+	if (known)
+		*known = root;
+	else
+		bpf_map_update_elem(&readers, &pid, &root, BPF_ANY);
+}
+
+SEC("fentry/security_file_open")
+int BPF_PROG(on_open, struct file *file)
+{
+	struct inode *inode = file->f_inode;
+	struct dentry *dentry = file->f_path.dentry;
+	struct hintier_record *rec;
+	__u32 *root;
+
+	if (!regular(inode) || !watched_device(inode) || from_agent())
+		return 0;
+	root = root_above(dentry->d_parent);
+	if (!root)
+		return 0;
+	note_reader(*root);
+	rec = record_begin(HINTIER_REC_OPEN);
+	if (!rec)
+		return 0;
+	rec->root = *root;
+	if (file->f_mode & FMODE_CREATED)
+		rec->flags |= HINTIER_REC_CREATED;
+	if (file->f_mode & FMODE_WRITE)
+		rec->flags |= HINTIER_REC_WRITE;
+	record_file(rec, inode, dentry, dentry->d_parent);
+	bpf_ringbuf_submit(rec, 0);
+	return 0;
+}
+
+SEC("fentry/security_inode_rename")
+int BPF_PROG(on_rename, struct inode *old_dir, struct dentry *old_dentry, struct inode *new_dir,
+	     struct dentry *new_dentry)
+{
+	struct inode *inode = old_dentry->d_inode;
+	struct inode *replaced = new_dentry->d_inode;
+	struct hintier_record *rec;
+	__u32 *from, *to;
+
+	if (!regular(inode) || !watched_device(inode) || from_agent())
+		return 0;
+	to = root_above(new_dentry->d_parent);
+	from = to ? to : root_above(old_dentry->d_parent);
+	if (!from)
+		return 0;
+	rec = record_begin(HINTIER_REC_RENAME);
+	if (!rec)
+		return 0;
+	rec->root = *from;
+	if (!to)
+		rec->flags |= HINTIER_REC_OUTSIDE;
+	record_file(rec, inode, new_dentry, new_dentry->d_parent);
+	if (replaced)
+		rec->replaced_ino = replaced->i_ino;
+	bpf_ringbuf_submit(rec, 0);
+	return 0;
+}
+
+SEC("fentry/security_inode_unlink")
+int BPF_PROG(on_unlink, struct inode *dir, struct dentry *dentry)
+{
+	struct inode *inode = dentry->d_inode;
+	struct hintier_record *rec;
+	__u32 *root;
+
+	if (!regular(inode) || !watched_device(inode) || from_agent())
+		return 0;
+	root = root_above(dentry->d_parent);
+	if (!root)
+		return 0;
+	rec = record_begin(HINTIER_REC_UNLINK);
+	if (!rec)
+		return 0;
+	rec->root = *root;
+	record_file(rec, inode, dentry, dentry->d_parent);
+	bpf_ringbuf_submit(rec, 0);
+	return 0;
+}
+
+/* True if @rec->name, @rec->name_bytes long, ends in the suffix. */
+static __always_inline bool suffix_fits(const struct hintier_record *rec)
+{
+	__u32 n = suffix_bytes, i;
+
+	if (!n || n > HINTIER_TRACE_SUFFIX || rec->name_bytes < n)
+		return false;
+	for (i = 0; i < HINTIER_TRACE_SUFFIX; i++) {
+		__u32 at = rec->name_bytes - n + i;
+
+		if (i >= n)
+			break;
+		if (at >= HINTIER_TRACE_NAME || rec->name[at] != suffix[i])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The end of the path at @path into @rec: a second read from further on when it is longer than a
+ * name, and no third: paths of more than two names' room do not count.
+ */
+static __always_inline bool read_path_end(struct hintier_record *rec, const char *path)
+{
+	long n = bpf_probe_read_user_str(rec->name, sizeof(rec->name), path);
+
+	if (n == sizeof(rec->name)) {
+		path += n - 1;
+		n = bpf_probe_read_user_str(rec->name, sizeof(rec->name), path);
+		if (n == sizeof(rec->name))
+			return false;
+	}
+	if (n <= 0)
+		return false;
+	rec->name_bytes = n - 1;
+	return true;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_syscall, struct pt_regs *regs, long ret)
+{
+	const char *path = syscall_lookup_path(regs, ret);
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct hintier_record *rec;
+	__u32 *root;
+
+	if (!path)
+		return 0;
+	root = bpf_map_lookup_elem(&readers, &pid);
+	if (!root)
+		return 0;
+	rec = record_begin(HINTIER_REC_LOOKUP);
+	if (!rec)
+		return 0;
+	if (!read_path_end(rec, path) || !suffix_fits(rec)) {
+		bpf_ringbuf_discard(rec, 0);
+		return 0;
+	}
+	rec->root = *root;
+	if (ret >= 0)
+		rec->flags |= HINTIER_REC_FOUND;
+	bpf_ringbuf_submit(rec, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct hintier_record *rec;
+	__u32 *root;
+
+	if (task->pid != task->tgid)
+		return 0;
+	root = bpf_map_lookup_elem(&readers, &pid);
+	if (!root)
+		return 0;
+	rec = record_begin(HINTIER_REC_EXIT);
+	if (rec) {
+		rec->root = *root;
+		bpf_ringbuf_submit(rec, 0);
+	}
+	bpf_map_delete_elem(&readers, &pid);
+	return 0;
+}
