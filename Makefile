@@ -19,7 +19,7 @@ PACKAGES := \
 	libdevmapper-dev libblkid-dev libgtest-dev libgmock-dev \
 	clang-14 llvm-14 bpftool libelf-dev zlib1g-dev \
 	bc bison flex libssl-dev dwarves kmod cpio \
-	qemu-system-x86 mmdebstrap uidmap busybox-static dmsetup e2fsprogs xfsprogs fio
+	qemu-system-x86 mmdebstrap uidmap squashfs-tools busybox-static dmsetup e2fsprogs xfsprogs fio
 
 # Only for `make lint`.
 LINT_PACKAGES := clang-format-14 clang-tidy-14 sparse shellcheck codespell man-db

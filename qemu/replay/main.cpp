@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -61,10 +62,21 @@ struct PlanCommand {
         if (options.ends) options.notice_ms = static_cast<std::uint32_t>(std::stod(ends) * 1000);
         Trace requests = read_trace_file(trace);
         if (!as_stamped) spread_arrivals(requests);
-        const Plan plan = make_plan(take_chains(requests, part), options);
+        const Trace taken = take_chains(requests, part);
+        const Plan plan = make_plan(taken, options);
         save_plan(plan, out);
-        fmt::print("plan: {} requests, {} full blocks, {} session ends naming {} blocks\n",
-                   plan.requests.size(), plan.blocks.size(), plan.ends.size(), plan.dead.size());
+        std::unordered_set<BlockId> unique;
+        for (const auto& request : taken)
+            unique.insert(request.blocks.begin(), request.blocks.end());
+        emit({{"requests", plan.requests.size()},
+              {"full_blocks", plan.blocks.size()},
+              {"session_ends", plan.ends.size()},
+              {"blocks_named_dead", plan.dead.size()},
+              {"trace_requests", taken.size()},
+              {"trace_unique_blocks", unique.size()},
+              {"object_bytes", kObjectBytes},
+              {"scale", kScale}},
+             "-");
     }
 };
 

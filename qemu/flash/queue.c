@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Bios: contents move when they are submitted, completion comes when the model says so.
+ *
+ * A heap of commands by time and one timer for its top; nothing sleeps, and no command needs
+ * memory that is not there. Writes take pages from the store's stock, which is filled up before
+ * the lock is taken.
+ */
+#include <linux/highmem.h>
+#include <linux/ktime.h>
+#include <linux/log2.h>
+
+#include "disk.h"
+
+/* ---- the heap ----------------------------------------------------------------------------- */
+
+static void push(struct ht_disk *d, const struct ht_command *command)
+{
+	struct ht_command *q = d->queue;
+	u32 i = d->queued++;
+
+	while (i && q[(i - 1) / 2].wait.when > command->wait.when) {
+		q[i] = q[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	q[i] = *command;
+}
+
+static struct ht_command pop(struct ht_disk *d)
+{
+	struct ht_command *q = d->queue, top = q[0], *last = &q[--d->queued];
+	u32 i = 0, child;
+
+	while ((child = 2 * i + 1) < d->queued) {
+		if (child + 1 < d->queued && q[child + 1].wait.when < q[child].wait.when)
+			child++;
+		if (q[child].wait.when >= last->wait.when)
+			break;
+		q[i] = q[child];
+		i = child;
+	}
+	q[i] = *last;
+	return top;
+}
+
+static void arm(struct ht_disk *d)
+{
+	u64 when = d->queued ? d->queue[0].wait.when : U64_MAX;
+
+	if (when >= d->armed)
+		return;
+	d->armed = when;
+	hrtimer_start(&d->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* ---- contents ----------------------------------------------------------------------------- */
+
+static void move_data(struct ht_disk *d, struct bio *bio)
+{
+	u64 offset = (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT;
+	struct bvec_iter iter;
+	struct bio_vec bv;
+
+	bio_for_each_segment(bv, bio, iter) {
+		char *data = kmap_local_page(bv.bv_page);
+
+		if (op_is_write(bio_op(bio)))
+			ht_store_write(&d->store, offset, data + bv.bv_offset, bv.bv_len);
+		else
+			ht_store_read(&d->store, offset, data + bv.bv_offset, bv.bv_len);
+		kunmap_local(data);
+		offset += bv.bv_len;
+	}
+}
+
+static u64 pages_needed(const struct bio *bio)
+{
+	switch (bio_op(bio)) {
+	case REQ_OP_WRITE:
+		return ht_store_need(bio->bi_iter.bi_size);
+	case REQ_OP_DISCARD:
+	case REQ_OP_WRITE_ZEROES:
+		return ht_store_need(0);
+	default:
+		return 0;
+	}
+}
+
+/* Takes the lock with a stock of `need` pages; false: there is no memory, and no lock. */
+static bool lock_with_stock(struct ht_disk *d, u64 need, gfp_t gfp, unsigned long *flags)
+{
+	spin_lock_irqsave(&d->lock, *flags);
+	while (d->store.stocked < need) {
+		void *page;
+
+		spin_unlock_irqrestore(&d->lock, *flags);
+		page = (void *)__get_free_page(gfp | __GFP_NOWARN);
+		if (!page)
+			return false;
+		spin_lock_irqsave(&d->lock, *flags);
+		ht_store_stock(&d->store, page);
+	}
+	return true;
+}
+
+/* ---- time --------------------------------------------------------------------------------- */
+
+static void read_both(struct ht_disk *d, u64 now, u64 offset, u64 length, struct ht_flash_wait *wait)
+{
+	struct ht_flash *a = &d->drive[0].flash, *b = &d->drive[1].flash;
+	u64 share = ht_flash_share(a, b, now, length);
+	struct ht_flash_wait other = {};
+
+	if (share)
+		ht_flash_read(a, now, offset, share, wait);
+	if (share < length)
+		ht_flash_read(b, now, offset + share, length - share, &other);
+	wait->when = max(wait->when, other.when);
+}
+
+static void admit(struct ht_disk *d, u64 now, struct bio *bio)
+{
+	struct ht_command command = { .bio = bio, .start = now, .flash = &d->drive[0].flash };
+	u64 offset = (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT;
+	u64 length = bio->bi_iter.bi_size;
+	struct ht_flash_wait flushed = {};
+
+	if (bio->bi_opf & REQ_PREFLUSH)
+		ht_flash_flush(command.flash, now, &flushed);
+	switch (bio_op(bio)) {
+	case REQ_OP_READ:
+		if (d->ndrives == 2)
+			read_both(d, now, offset, length, &command.wait);
+		else
+			ht_flash_read(command.flash, now, offset, length, &command.wait);
+		break;
+	case REQ_OP_WRITE:
+		if (length)
+			ht_flash_write(command.flash, now, offset, length,
+				       bio->bi_opf & REQ_FUA, &command.wait);
+		break;
+	case REQ_OP_FLUSH:
+		ht_flash_flush(command.flash, now, &flushed);
+		break;
+	default:
+		ht_flash_discard(command.flash, now, offset, length, &command.wait);
+	}
+	command.wait.when = max(command.wait.when, flushed.when);
+	command.wait.pages = max(command.wait.pages, flushed.pages);
+	push(d, &command);
+}
+
+static u32 latency_bin(u64 ns)
+{
+	u32 octave;
+
+	if (ns < 4)
+		return ns;
+	octave = ilog2(ns);
+	return min_t(u32, 4 * (octave - 1) + (ns >> (octave - 2) & 3), HT_LATENCY_BINS - 1);
+}
+
+static void account(struct ht_disk *d, const struct ht_command *command, u64 now)
+{
+	u64 ns = now - command->start;
+	struct ht_latency *l;
+
+	switch (bio_op(command->bio)) {
+	case REQ_OP_READ:
+		l = &d->read_latency;
+		break;
+	case REQ_OP_WRITE:
+		l = &d->write_latency;
+		break;
+	default:
+		return;
+	}
+	l->count++;
+	l->sum_ns += ns;
+	l->max_ns = max(l->max_ns, ns);
+	l->bin[latency_bin(ns)]++;
+}
+
+static enum hrtimer_restart expire(struct hrtimer *timer)
+{
+	struct ht_disk *d = container_of(timer, struct ht_disk, timer);
+	struct bio_list done = BIO_EMPTY_LIST;
+	unsigned long flags;
+	struct bio *bio;
+	u64 now;
+
+	spin_lock_irqsave(&d->lock, flags);
+	now = ktime_get_ns();
+	d->armed = U64_MAX;
+	while (d->queued && d->queue[0].wait.when <= now) {
+		struct ht_command command = pop(d);
+
+		if (!ht_flash_done(command.flash, now, &command.wait)) {
+			push(d, &command);
+			continue;
+		}
+		account(d, &command, now);
+		bio_list_add(&done, command.bio);
+		bio = bio_list_pop(&d->waiting);
+		if (bio)
+			admit(d, now, bio);
+	}
+	arm(d);
+	d->own_ns += ktime_get_ns() - now;
+	spin_unlock_irqrestore(&d->lock, flags);
+
+	while ((bio = bio_list_pop(&done)))
+		bio_endio(bio);
+	return HRTIMER_NORESTART;
+}
+
+/* ---- entry -------------------------------------------------------------------------------- */
+
+static bool known(const struct bio *bio)
+{
+	switch (bio_op(bio)) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+	case REQ_OP_FLUSH:
+	case REQ_OP_DISCARD:
+	case REQ_OP_WRITE_ZEROES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void move_or_erase(struct ht_disk *d, struct bio *bio)
+{
+	u64 offset = (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT;
+	u64 length = bio->bi_iter.bi_size;
+
+	switch (bio_op(bio)) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+		move_data(d, bio);
+		break;
+	case REQ_OP_DISCARD:
+		d->discards++;
+		d->discard_bytes += length;
+		ht_store_erase(&d->store, offset, length);
+		break;
+	case REQ_OP_WRITE_ZEROES:
+		d->zero_bytes += length;
+		ht_store_erase(&d->store, offset, length);
+		break;
+	default:
+		break;
+	}
+}
+
+void ht_submit(struct bio *bio)
+{
+	bool wait = !(bio->bi_opf & REQ_NOWAIT) && !in_interrupt() && !irqs_disabled();
+	struct ht_disk *d = bio->bi_bdev->bd_disk->private_data;
+	unsigned long flags;
+	u64 now;
+
+	if (!known(bio)) {
+		bio->bi_status = BLK_STS_NOTSUPP;
+		bio_endio(bio);
+		return;
+	}
+	if (!lock_with_stock(d, pages_needed(bio), wait ? GFP_NOIO : GFP_NOWAIT, &flags)) {
+		bio->bi_status = bio->bi_opf & REQ_NOWAIT ? BLK_STS_AGAIN : BLK_STS_RESOURCE;
+		bio_endio(bio);
+		return;
+	}
+	now = ktime_get_ns();
+	d->commands++;
+	move_or_erase(d, bio);
+	if (d->queued < HT_QUEUE_DEPTH)
+		admit(d, now, bio);
+	else
+		bio_list_add(&d->waiting, bio);
+	arm(d);
+	d->own_ns += ktime_get_ns() - now;
+	spin_unlock_irqrestore(&d->lock, flags);
+}
+
+void ht_queue_init(struct ht_disk *d)
+{
+	spin_lock_init(&d->lock);
+	bio_list_init(&d->waiting);
+	d->armed = U64_MAX;
+	hrtimer_init(&d->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	d->timer.function = expire;
+}
