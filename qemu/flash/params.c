@@ -90,9 +90,8 @@ const struct ht_flash_key ht_flash_keys[] = {
 	KEY(tags, 0, 1),
 	KEY(scale, 1, 1024),
 	KEY(dilation, 1, 16),
+	{}
 };
-
-const u32 ht_flash_nkeys = sizeof(ht_flash_keys) / sizeof(ht_flash_keys[0]);
 
 const struct ht_flash_params *ht_flash_preset(const char *name)
 {
@@ -105,14 +104,11 @@ const struct ht_flash_params *ht_flash_preset(const char *name)
 
 static const struct ht_flash_key *find_key(const char *name, size_t length)
 {
-	u32 i;
+	const struct ht_flash_key *key;
 
-	for (i = 0; i < ht_flash_nkeys; i++) {
-		const char *known = ht_flash_keys[i].name;
-
-		if (strlen(known) == length && !memcmp(known, name, length))
-			return &ht_flash_keys[i];
-	}
+	for (key = ht_flash_keys; key->name; key++)
+		if (strlen(key->name) == length && !memcmp(key->name, name, length))
+			return key;
 	return NULL;
 }
 

@@ -40,8 +40,7 @@ struct ht_flash_key {
 	u64 min, max;
 };
 
-extern const struct ht_flash_key ht_flash_keys[];
-extern const u32 ht_flash_nkeys;
+extern const struct ht_flash_key ht_flash_keys[]; /* the last one has no name */
 
 static inline u64 *ht_flash_value(struct ht_flash_params *p, const struct ht_flash_key *key)
 {

@@ -86,19 +86,18 @@ static u64 pages_needed(const struct bio *bio)
 	}
 }
 
-/* Takes the lock with a stock of `need` pages; false: there is no memory, and no lock. */
-static bool lock_with_stock(struct ht_disk *d, u64 need, gfp_t gfp, unsigned long *flags)
+/* Without the lock, since allocating may wait: what was there may be gone once it is taken. */
+static bool fill_stock(struct ht_disk *d, u64 need, gfp_t gfp)
 {
-	spin_lock_irqsave(&d->lock, *flags);
-	while (d->store.stocked < need) {
-		void *page;
+	while (READ_ONCE(d->store.stocked) < need) {
+		void *page = (void *)__get_free_page(gfp | __GFP_NOWARN);
+		unsigned long flags;
 
-		spin_unlock_irqrestore(&d->lock, *flags);
-		page = (void *)__get_free_page(gfp | __GFP_NOWARN);
 		if (!page)
 			return false;
-		spin_lock_irqsave(&d->lock, *flags);
+		spin_lock_irqsave(&d->lock, flags);
 		ht_store_stock(&d->store, page);
+		spin_unlock_irqrestore(&d->lock, flags);
 	}
 	return true;
 }
@@ -254,24 +253,10 @@ static void move_or_erase(struct ht_disk *d, struct bio *bio)
 	}
 }
 
-void ht_submit(struct bio *bio)
+static void accept(struct ht_disk *d, struct bio *bio)
 {
-	bool wait = !(bio->bi_opf & REQ_NOWAIT) && !in_interrupt() && !irqs_disabled();
-	struct ht_disk *d = bio->bi_bdev->bd_disk->private_data;
-	unsigned long flags;
-	u64 now;
+	u64 now = ktime_get_ns();
 
-	if (!known(bio)) {
-		bio->bi_status = BLK_STS_NOTSUPP;
-		bio_endio(bio);
-		return;
-	}
-	if (!lock_with_stock(d, pages_needed(bio), wait ? GFP_NOIO : GFP_NOWAIT, &flags)) {
-		bio->bi_status = bio->bi_opf & REQ_NOWAIT ? BLK_STS_AGAIN : BLK_STS_RESOURCE;
-		bio_endio(bio);
-		return;
-	}
-	now = ktime_get_ns();
 	d->commands++;
 	move_or_erase(d, bio);
 	if (d->queued < HT_QUEUE_DEPTH)
@@ -280,7 +265,38 @@ void ht_submit(struct bio *bio)
 		bio_list_add(&d->waiting, bio);
 	arm(d);
 	d->own_ns += ktime_get_ns() - now;
-	spin_unlock_irqrestore(&d->lock, flags);
+}
+
+static void refuse(struct bio *bio, blk_status_t status)
+{
+	bio->bi_status = status;
+	bio_endio(bio);
+}
+
+void ht_submit(struct bio *bio)
+{
+	struct ht_disk *d = bio->bi_bdev->bd_disk->private_data;
+	bool nowait = bio->bi_opf & REQ_NOWAIT;
+	gfp_t gfp = nowait || in_interrupt() || irqs_disabled() ? GFP_NOWAIT : GFP_NOIO;
+	u64 need = pages_needed(bio);
+	bool accepted = false;
+	unsigned long flags;
+
+	if (!known(bio)) {
+		refuse(bio, BLK_STS_NOTSUPP);
+		return;
+	}
+	while (!accepted) {
+		if (!fill_stock(d, need, gfp)) {
+			refuse(bio, nowait ? BLK_STS_AGAIN : BLK_STS_RESOURCE);
+			return;
+		}
+		spin_lock_irqsave(&d->lock, flags);
+		accepted = d->store.stocked >= need;
+		if (accepted)
+			accept(d, bio);
+		spin_unlock_irqrestore(&d->lock, flags);
+	}
 }
 
 void ht_queue_init(struct ht_disk *d)

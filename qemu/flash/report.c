@@ -40,12 +40,12 @@ static void show_latency(struct seq_file *m, const char *name, const struct ht_l
 
 static void show_params(struct seq_file *m, struct ht_flash_params *p)
 {
-	u32 i;
+	const struct ht_flash_key *key;
 
 	seq_puts(m, "    {\"parameters\": {");
-	for (i = 0; i < ht_flash_nkeys; i++)
-		seq_printf(m, "%s\"%s\": %llu", i ? ", " : "", ht_flash_keys[i].name,
-			   *ht_flash_value(p, &ht_flash_keys[i]));
+	for (key = ht_flash_keys; key->name; key++)
+		seq_printf(m, "%s\"%s\": %llu", key == ht_flash_keys ? "" : ", ", key->name,
+			   *ht_flash_value(p, key));
 	seq_puts(m, "},\n");
 }
 
