@@ -55,42 +55,38 @@ void ht_flash_init(struct ht_flash *f, const struct ht_flash_params *p, struct h
 
 /* ---- draining the buffer ------------------------------------------------------------------ */
 
-static struct ht_flash_die *oldest(const struct ht_flash *f)
-{
-	return &f->die[f->die[f->done_slot].order];
-}
-
 static void finish_programs(struct ht_flash *f, u64 now)
 {
-	while (f->done < f->started && oldest(f)->program_end <= now) {
-		f->done++;
-		f->done_slot = turn(f, f->done_slot);
-	}
+	u64 slot = f->done_slot, done = f->done;
+
+	for (; done < f->started && f->die[slot].page_end <= now; done++)
+		slot = turn(f, slot);
+	f->done_slot = slot;
+	f->done = done;
 }
 
-static void start_program(struct ht_flash *f, u64 index, u64 start)
+static void start_program(struct ht_flash *f, struct ht_flash_die *die, u64 start)
 {
-	struct ht_flash_die *die = &f->die[index];
+	u64 end = later(start, die->end) + f->program_ns;
 
-	finish_programs(f, start); /* this die's last one among them */
-	die->program_end = later(start, die->end) + f->program_ns;
-	die->end = die->program_end;
-	if (++die->pages >= f->block) {
-		die->pages = 0;
-		die->end += f->erase_ns;
-		die->erase_end = die->end;
-		f->counts.erases++;
-	}
-	f->die[f->started_slot].order = index;
+	if (f->started - f->done == f->dies)
+		finish_programs(f, start); /* this die's last one, and all that started before it */
+	f->die[f->started_slot].page_end = end;
 	f->started_slot = turn(f, f->started_slot);
-	f->counts.programs++;
 	f->started++;
 	f->last_start = start;
-	f->next_die = turn(f, index);
+	die->program_end = end;
+	if (++die->pages >= f->block) {
+		die->pages = 0;
+		end += f->erase_ns;
+		die->erase_end = end;
+		f->counts.erases++;
+	}
+	die->end = end;
 }
 
 /* The first in turn that is not erasing; the one in turn if all are. */
-static u64 choose_die(const struct ht_flash *f, u64 when)
+static u64 skip_erasing(const struct ht_flash *f, u64 when)
 {
 	u64 index = f->next_die;
 
@@ -105,18 +101,21 @@ static u64 choose_die(const struct ht_flash *f, u64 when)
 /* Replay what the drain has done up to now. Every entry point comes here first. */
 static void advance(struct ht_flash *f, u64 now)
 {
-	while (f->started < f->arrived) {
-		u64 when = later(f->head_ready, f->last_start + f->page_gap_ns);
-		u64 index, start;
+	u64 when = later(f->head_ready, f->last_start + f->page_gap_ns);
+	u64 first = f->started;
 
-		if (when > now)
-			break;
-		index = choose_die(f, when);
-		start = later(when, later(f->die[index].program_end, f->die[index].erase_end));
+	while (f->started < f->arrived && when <= now) {
+		u64 index = skip_erasing(f, when);
+		struct ht_flash_die *die = &f->die[index];
+		u64 start = later(when, later(die->program_end, die->erase_end));
+
 		if (start > now)
 			break;
-		start_program(f, index, start);
+		start_program(f, die, start);
+		f->next_die = turn(f, index);
+		when = start + f->page_gap_ns;
 	}
+	f->counts.programs += f->started - first;
 	finish_programs(f, now);
 }
 
@@ -148,15 +147,13 @@ u64 ht_flash_buffered(struct ht_flash *f, u64 now)
 /* A lower bound, after now, of when `pages` pages are done. */
 static u64 expect_done(const struct ht_flash *f, u64 now, u64 pages)
 {
+	u64 oldest = f->die[f->done_slot].page_end;
 	u64 left, when;
 
-	if (pages <= f->started) {
-		u64 slot = (f->done_slot + pages - 1 - f->done) % f->dies;
-
-		return later(f->die[f->die[slot].order].program_end, oldest(f)->program_end);
-	}
+	if (pages <= f->started)
+		return later(f->die[(f->done_slot + pages - 1 - f->done) % f->dies].page_end, oldest);
 	left = pages - f->started;
-	when = f->started - f->done == f->dies ? oldest(f)->program_end : now;
+	when = f->started - f->done == f->dies ? oldest : now;
 	when += (left + f->dies - 1) / f->dies * f->program_ns;
 	return later(when, f->last_start + left * f->page_gap_ns + f->program_ns);
 }

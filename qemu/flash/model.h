@@ -33,7 +33,7 @@ struct ht_flash_die {
 	u64 program_end; /* of the last program it was given */
 	u64 erase_end;	 /* of the last erase */
 	u64 pages;	 /* programmed since then */
-	u64 order;	 /* not of this die: which die has page n, in slot n modulo dies */
+	u64 page_end;	 /* not of this die: when page n is programmed, in slot n modulo dies */
 };
 
 /* All since the last reset. */
