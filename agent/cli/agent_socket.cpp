@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/cli/agent_socket.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "agent/base/fd.hpp"
+
+namespace hintier::cli {
+
+namespace {
+
+constexpr timeval patience = {5, 0};
+constexpr std::size_t longest_answer = 64UL << 20;
+
+Result<Fd> connect_to(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path)
+        return fail(ENAMETOOLONG, "{}: the path of a socket must be shorter", path);
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) return fail(errno, "cannot make a socket: {}", std::strerror(errno));
+    (void)setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+        return fd;
+    if (errno == ENOENT || errno == ECONNREFUSED)
+        return fail(errno, "hintierd does not run (nobody answers on {}): systemctl start hintierd",
+                    path);
+    return fail(errno, "{}: {}", path, std::strerror(errno));
+}
+
+Result<void> send_line(const Fd& fd, const std::string& line) {
+    for (std::size_t at = 0; at < line.size();) {
+        ssize_t sent = send(fd.get(), line.data() + at, line.size() - at, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return fail(errno, "hintierd hung up: {}", std::strerror(errno));
+        at += static_cast<std::size_t>(sent);
+    }
+    return {};
+}
+
+Result<std::string> receive_line(const Fd& fd) {
+    std::string line;
+    char part[65536];
+    while (line.size() < longest_answer) {
+        ssize_t got = recv(fd.get(), part, sizeof part, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return fail(ETIMEDOUT, "hintierd did not answer within {} s", patience.tv_sec);
+        if (got <= 0) return fail(EPIPE, "hintierd hung up without an answer");
+        line.append(part, static_cast<std::size_t>(got));
+        if (std::size_t end = line.find('\n'); end != std::string::npos) return line.substr(0, end);
+    }
+    return fail(EMSGSIZE, "hintierd's answer is too long");
+}
+
+} // namespace
+
+Result<Json> ask_agent(const std::string& socket_path, const Json& request) {
+    auto fd = connect_to(socket_path);
+    if (!fd) return Failure(fd.error());
+    if (auto sent = send_line(*fd, request.dump() + "\n"); !sent) return Failure(sent.error());
+    auto line = receive_line(*fd);
+    if (!line) return Failure(line.error());
+    Json answer = Json::parse(*line, nullptr, false);
+    if (!answer.is_object() || !answer.contains("ok"))
+        return fail(EPROTO, "hintierd's answer makes no sense: {}", line->substr(0, 80));
+    if (answer["ok"] != true) return fail(EINVAL, "hintierd: {}", answer.value("error", "refused"));
+    return answer;
+}
+
+} // namespace hintier::cli

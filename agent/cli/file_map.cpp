@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/cli/file_map.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <hintier/trace.h>
+#include <hintier/types.h>
+
+#include "agent/base/fd.hpp"
+#include "agent/cli/disk.hpp"
+#include "agent/cli/tiers.hpp"
+#include "agent/layout/device.hpp"
+
+namespace hintier::cli {
+
+namespace {
+
+constexpr std::uint32_t batch = 512; // extents asked for at once
+
+constexpr std::uint32_t unusable_flags = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC |
+                                         FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_ENCRYPTED |
+                                         FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE |
+                                         FIEMAP_EXTENT_DATA_TAIL | FIEMAP_EXTENT_UNWRITTEN;
+
+// As agent/layout numbers devices.
+std::uint32_t kernel_number(dev_t device) {
+    return HINTIER_TRACE_DEV(major(device), minor(device));
+}
+
+FilePart part_of(const fiemap_extent& extent) {
+    FilePart part;
+    part.logical = extent.fe_logical;
+    part.physical = extent.fe_physical;
+    part.length = extent.fe_length;
+    part.flags = extent.fe_flags;
+    part.shared = extent.fe_flags & FIEMAP_EXTENT_SHARED;
+    part.usable = (extent.fe_flags & unusable_flags) == 0 &&
+                  extent.fe_physical % HINTIER_UNIT_BYTES == 0 &&
+                  extent.fe_length % HINTIER_UNIT_BYTES == 0;
+    return part;
+}
+
+Result<void> read_extents(const Fd& fd, const std::string& path, bool sync, FileMap& map) {
+    std::vector<std::uint64_t> memory(
+        (sizeof(fiemap) + batch * sizeof(fiemap_extent)) / sizeof(std::uint64_t) + 1);
+    auto* request = reinterpret_cast<fiemap*>(memory.data());
+    std::uint64_t from = 0;
+    for (;;) {
+        std::memset(request, 0, sizeof *request);
+        request->fm_start = from;
+        request->fm_length = FIEMAP_MAX_OFFSET - from;
+        request->fm_flags = sync ? FIEMAP_FLAG_SYNC : 0;
+        request->fm_extent_count = batch;
+        if (ioctl(fd.get(), FS_IOC_FIEMAP, request) != 0)
+            return fail(errno, "{}: its file system cannot tell where the data lies: {}", path,
+                        std::strerror(errno));
+        if (request->fm_mapped_extents == 0) return {};
+        for (std::uint32_t i = 0; i < request->fm_mapped_extents; i++)
+            map.parts.push_back(part_of(request->fm_extents[i]));
+        const FilePart& last = map.parts.back();
+        if (last.flags & FIEMAP_EXTENT_LAST) return {};
+        from = last.logical + last.length;
+    }
+}
+
+} // namespace
+
+std::string unusable_why(std::uint32_t flags) {
+    if (flags & FIEMAP_EXTENT_DELALLOC) return "not written to the device yet";
+    if (flags & FIEMAP_EXTENT_UNWRITTEN) return "allocated, never written";
+    if (flags & (FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_DATA_TAIL))
+        return "kept among the file system's metadata";
+    if (flags & (FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_ENCRYPTED))
+        return "compressed or encrypted by the file system";
+    if (flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_NOT_ALIGNED))
+        return "place not known to 4 KiB";
+    return {};
+}
+
+Result<FileMap> map_file(const std::string& path, bool sync) {
+    Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat st {};
+    if (!fd || fstat(fd.get(), &st) != 0) return fail(errno, "{}: {}", path, std::strerror(errno));
+    if (!S_ISREG(st.st_mode)) return fail(EINVAL, "{} is not a regular file", path);
+    FileMap map;
+    map.size = static_cast<std::uint64_t>(st.st_size);
+    map.device = st.st_dev;
+    if (auto done = read_extents(fd, path, sync, map); !done) return Failure(done.error());
+    return map;
+}
+
+Result<TierBelow> tier_below(Dm& dm, dev_t device, const std::string& what) {
+    if (major(device) == 0)
+        return fail(ENXIO,
+                    "{} is not on a hintier tier: its file system has no block device of "
+                    "its own (overlay, tmpfs, btrfs, network)",
+                    what);
+    std::vector<DmDevice> tiers;
+    if (device_mapper_present()) {
+        auto all = dm.devices_of(target_type, DmAsk::table);
+        if (!all) return Failure(all.error());
+        tiers = std::move(*all);
+    }
+    auto tier_of = [&](std::uint32_t number) {
+        return std::find_if(tiers.begin(), tiers.end(),
+                            [&](const DmDevice& tier) { return kernel_number(tier.id) == number; });
+    };
+    auto found = hintier::find_tier(kernel_number(device), [&](std::uint32_t number) {
+        return tier_of(number) != tiers.end();
+    });
+    if (!found && found.error().code != ENODEV)
+        return fail(found.error().code, "{}: cannot tell whether it is on a tier: {}", what,
+                    found.error().text);
+    if (!found)
+        return fail(ENXIO,
+                    "{} is not on a hintier tier, or not directly: it lies on {} (followed "
+                    "are partitions and one-piece linear devices)",
+                    what, device_name(dev_text(device)));
+    return TierBelow{std::move(*tier_of(found->tier)), found->offset};
+}
+
+} // namespace hintier::cli

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/cli/status_report.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/cli/disk.hpp"
+#include "agent/cli/grid.hpp"
+#include "agent/cli/units.hpp"
+
+namespace hintier::cli {
+
+namespace {
+
+constexpr double middle = 0.5;
+constexpr double tail = 0.99;
+
+std::string head_text(const DmDevice& tier, const TierStats& stats) {
+    Facts facts;
+    facts.add(tier.name, fmt::format("{}  {}, {}{}", dm_node(tier), human_size(stats.bytes),
+                                     mode_name(stats.mode), tier.suspended ? ", suspended" : ""));
+    facts.add("pair", uuid_text(stats.uuid));
+    facts.add("slots", fmt::format("{} of {}: {} dirty ({}), {} clean, {} free",
+                                   human_count(stats.slots), human_size(stats.extent_bytes),
+                                   human_count(stats.dirty), percent(stats.dirty, stats.slots),
+                                   human_count(stats.clean), human_count(stats.free)));
+    std::uint64_t read = bytes_of(stats, HINTIER_OP_READ);
+    std::uint64_t fast = bytes_of(stats, HINTIER_OP_READ, HINTIER_IO_FAST);
+    facts.add("reads", fmt::format("{}, {} from fast", human_size(read), percent(fast, read)));
+    facts.add("written", fmt::format("{} by users; programmed {} on fast, {} on bulk",
+                                     human_size(bytes_of(stats, HINTIER_OP_WRITE)),
+                                     human_size(stats.counters[HINTIER_C_FAST_WRITE_BYTES]),
+                                     human_size(stats.counters[HINTIER_C_BULK_WRITE_BYTES])));
+    return facts.text();
+}
+
+std::string io_text(const TierStats& stats) {
+    Grid grid({"OP", "OUTCOME", "CLASS", ">REQUESTS", ">BYTES"});
+    for (const IoCount& io : stats.io)
+        grid.row({op_name(io.op), outcome_name(io.outcome), class_name(io.klass),
+                  human_count(io.count), human_size(io.bytes)});
+    return grid.empty() ? "no requests yet\n" : grid.text();
+}
+
+std::string latency_text(const TierStats& stats) {
+    Grid grid({"OP", "OUTCOME", ">P50 <=", ">P99 <="});
+    for (const IoLatency& one : stats.latency)
+        grid.row({op_name(one.op), outcome_name(one.outcome),
+                  human_time(quantile(one.buckets, middle)),
+                  human_time(quantile(one.buckets, tail))});
+    return grid.empty() ? "" : "\n" + grid.text();
+}
+
+bool is_bytes(const std::string& counter) {
+    return counter.ends_with("_bytes");
+}
+
+std::string counters_text(const TierStats& stats) {
+    Facts facts;
+    bool any = false;
+    for (unsigned i = 0; i < stats.counters.size(); i++) {
+        if (stats.counters[i] == 0) continue;
+        std::string name = counter_name(i);
+        facts.add(name,
+                  is_bytes(name) ? human_size(stats.counters[i]) : human_count(stats.counters[i]));
+        any = true;
+    }
+    return any ? "\n" + facts.text() : "";
+}
+
+Json io_json(const TierStats& stats) {
+    Json list = Json::array();
+    for (const IoCount& io : stats.io)
+        list.push_back({{"op", op_name(io.op)},
+                        {"outcome", outcome_name(io.outcome)},
+                        {"class", class_name(io.klass)},
+                        {"count", io.count},
+                        {"bytes", io.bytes}});
+    return list;
+}
+
+Json latency_json(const TierStats& stats) {
+    Json list = Json::array();
+    for (const IoLatency& one : stats.latency)
+        list.push_back({{"op", op_name(one.op)},
+                        {"outcome", outcome_name(one.outcome)},
+                        {"p50_ns", quantile(one.buckets, middle)},
+                        {"p99_ns", quantile(one.buckets, tail)},
+                        {"histogram", one.buckets}});
+    return list;
+}
+
+} // namespace
+
+std::string status_text(const DmDevice& tier, const TierStats& stats) {
+    return head_text(tier, stats) + "\n" + io_text(stats) + latency_text(stats) +
+           counters_text(stats);
+}
+
+Json status_json(const DmDevice& tier, const TierStats& stats) {
+    Json counters = Json::object();
+    for (unsigned i = 0; i < stats.counters.size(); i++)
+        counters[counter_name(i)] = stats.counters[i];
+    return {{"name", tier.name},
+            {"device", dev_text(tier.id)},
+            {"uuid", uuid_text(stats.uuid)},
+            {"mode", mode_name(stats.mode)},
+            {"suspended", tier.suspended},
+            {"bytes", stats.bytes},
+            {"extent_bytes", stats.extent_bytes},
+            {"slots",
+             {{"total", stats.slots},
+              {"free", stats.free},
+              {"dirty", stats.dirty},
+              {"clean", stats.clean}}},
+            {"io", io_json(stats)},
+            {"latency", latency_json(stats)},
+            {"counters", std::move(counters)},
+            {"dm_status", tier.targets.empty() ? "" : tier.targets.front().params}};
+}
+
+} // namespace hintier::cli

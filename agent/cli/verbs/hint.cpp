@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// hint: say by hand what the agent says by itself. For scripts, tests and trying things out.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "agent/cli/command.hpp"
+#include "agent/cli/control_device.hpp"
+#include "agent/cli/file_map.hpp"
+#include "agent/cli/stats.hpp"
+#include "agent/cli/tiers.hpp"
+#include "agent/cli/units.hpp"
+
+namespace hintier::cli {
+
+namespace {
+
+struct Verb {
+    hintier_verb number;
+    std::uint64_t feature;
+};
+
+const std::map<std::string, Verb> verbs = {
+    {"classify", {HINTIER_VERB_CLASSIFY, HINTIER_FEATURE_CLASSIFY}},
+    {"fetch", {HINTIER_VERB_FETCH, HINTIER_FEATURE_FETCH}},
+    {"done", {HINTIER_VERB_DONE, HINTIER_FEATURE_DONE}},
+};
+
+struct Options {
+    std::string verb;
+    std::string file;
+    std::string device;
+    std::string range;
+    std::string klass = "other";
+    std::uint16_t group = 0;
+    std::uint64_t object = 0;
+    std::uint32_t depth = 0;
+    std::uint32_t deadline_ms = 0;
+    bool touch = false;
+};
+
+struct Place {
+    std::string name; // of the tier
+    std::string node;
+    std::vector<Range> ranges; // on the tier
+    std::uint64_t skipped = 0; // bytes of the file that no hint can name
+};
+
+// What the tier holds of the wanted part of a file. DONE leaves out what other files share.
+void add_file_ranges(const FileMap& map, std::uint64_t start, const Range& wanted, bool alone,
+                     Place& place) {
+    for (const FilePart& part : map.parts) {
+        std::uint64_t from = std::max(part.logical, wanted.offset);
+        std::uint64_t to = std::min(part.logical + part.length, wanted.offset + wanted.length);
+        if (from >= to) continue;
+        if (!part.usable || (alone && part.shared))
+            place.skipped += to - from;
+        else
+            place.ranges.push_back({start + part.physical + (from - part.logical), to - from});
+    }
+}
+
+Result<Place> device_place(const Options& options) {
+    auto range = parse_range(options.range);
+    if (!range) return Failure(range.error());
+    Dm dm;
+    std::string name = options.device.substr(options.device.rfind('/') + 1);
+    auto tier = find_tier(dm, name);
+    Place place;
+    place.name = tier ? tier->name : options.device;
+    place.node = tier ? dm_node(*tier) : options.device;
+    place.ranges.push_back(*range);
+    return place;
+}
+
+Result<Place> file_place(const Options& options) {
+    Range wanted{0, UINT64_MAX};
+    if (!options.range.empty()) {
+        auto range = parse_range(options.range);
+        if (!range) return Failure(range.error());
+        if (range->offset % HINTIER_UNIT_BYTES || range->length % HINTIER_UNIT_BYTES)
+            return fail(EINVAL, "--range: offset and length must be multiples of 4096");
+        wanted = *range;
+    }
+    auto map = map_file(options.file, false);
+    if (!map) return Failure(map.error());
+    Dm dm;
+    auto below = tier_below(dm, map->device, options.file);
+    if (!below) return Failure(below.error());
+    Place place;
+    place.name = below->tier.name;
+    place.node = dm_node(below->tier);
+    add_file_ranges(*map, below->offset, wanted, options.verb == "done", place);
+    if (place.ranges.empty())
+        return fail(ENODATA,
+                    "{}: nothing of it is on the device yet: write it out with `sync` and "
+                    "try again",
+                    options.file);
+    return place;
+}
+
+hintier_hint hint_of(const Options& options, const Verb& verb, const Range& range,
+                     std::uint64_t epoch) {
+    hintier_hint hint{};
+    hint.verb = verb.number;
+    hint.offset = range.offset;
+    hint.length = range.length;
+    hint.epoch = epoch;
+    if (verb.number == HINTIER_VERB_CLASSIFY) {
+        hint.klass = static_cast<std::uint8_t>(class_number(options.klass));
+        hint.group = options.group;
+        hint.object = options.object;
+        hint.depth = options.depth;
+        hint.flags = options.touch ? HINTIER_FLAG_TOUCH : 0;
+    }
+    if (verb.number == HINTIER_VERB_FETCH) hint.deadline_ms = options.deadline_ms;
+    return hint;
+}
+
+// DONE must not hit blocks that were freed and written again after the mapping was read: start a
+// write epoch first, map after it. Binding needs the tier's node, so the file is mapped twice.
+Result<Place> place_and_bind(const Options& options, const Verb& verb,
+                             std::optional<ControlDevice>& control, std::uint64_t& epoch) {
+    auto place_now = [&] {
+        return options.file.empty() ? device_place(options) : file_place(options);
+    };
+    auto place = place_now();
+    if (!place) return place;
+    bool owner = verb.number == HINTIER_VERB_DONE;
+    auto bound = ControlDevice::bind(place->node, owner ? ControlDevice::Access::owner
+                                                        : ControlDevice::Access::advise);
+    if (!bound) return Failure(bound.error());
+    control = std::move(*bound);
+    if (!owner) return place;
+    auto started = control->epoch();
+    if (!started) return Failure(started.error());
+    epoch = *started;
+    return place_now();
+}
+
+Result<Exit> send(const Options& options, bool json) {
+    const Verb& verb = verbs.at(options.verb);
+    std::optional<ControlDevice> control;
+    std::uint64_t epoch = 0;
+    auto place = place_and_bind(options, verb, control, epoch);
+    if (!place) return Failure(place.error());
+    if (!(control->version().features & verb.feature))
+        return fail(EOPNOTSUPP, "the loaded module does not know '{}': update it", options.verb);
+
+    std::vector<hintier_hint> hints;
+    std::uint64_t bytes = 0;
+    for (const Range& range : place->ranges) {
+        hints.push_back(hint_of(options, verb, range, epoch));
+        bytes += range.length;
+    }
+    if (auto sent = control->hint(hints); !sent) return Failure(sent.error());
+
+    if (json)
+        print_json({{"ok", true},
+                    {"verb", options.verb},
+                    {"tier", place->name},
+                    {"hints", hints.size()},
+                    {"bytes", bytes},
+                    {"skipped_bytes", place->skipped}});
+    else
+        print(fmt::format("{}: {} in {} range{} of {}{}\n", options.verb, human_size(bytes),
+                          hints.size(), hints.size() == 1 ? "" : "s", place->name,
+                          place->skipped ? fmt::format(", {} left out (not on the device, or "
+                                                       "shared)",
+                                                       human_size(place->skipped))
+                                         : ""));
+    return Exit::ok;
+}
+
+} // namespace
+
+void add_hint(CLI::App& app, Command& command) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb =
+        command.verb(app, "hint", "tell a tier about a file or a range",
+                     "  hintierctl hint classify /srv/kv/1f3a --class kv --group 3\n"
+                     "  hintierctl hint fetch /srv/kv/1f3a --deadline 200\n"
+                     "  hintierctl hint done --device /dev/mapper/kv0 --range 64M:16M\n");
+    verb->add_option("VERB", options->verb, "classify, fetch or done")
+        ->required()
+        ->check(CLI::IsMember({"classify", "fetch", "done"}))
+        ->type_name("");
+    CLI::Option* range =
+        verb->add_option("--range", options->range, "on the tier, or in the file")
+            ->check(must_parse([](const std::string& text) { return parse_range(text); }))
+            ->type_name("OFFSET:LENGTH");
+    CLI::Option_group* place = verb->add_option_group("place", "what it is about");
+    place->add_option("FILE", options->file, "a regular file on a tier")->type_name("");
+    place->add_option("--device", options->device, "the tier itself instead of a file")
+        ->needs(range)
+        ->type_name("NODE");
+    place->require_option(1);
+    verb->add_option("--class", options->klass,
+                     "classify: other, weights, expert, kv, checkpoint, stream")
+        ->check([](const std::string& name) {
+            return class_number(name) < 0 ? "unknown class '" + name + "'" : std::string();
+        })
+        ->type_name("CLASS");
+    verb->add_option("--group", options->group, "classify: extents that age alike")
+        ->check(CLI::Range(0, HINTIER_GROUPS - 1))
+        ->type_name("N");
+    verb->add_option("--object", options->object, "classify: id of what the range belongs to")
+        ->type_name("ID");
+    verb->add_option("--depth", options->depth, "classify: place of the object in its chain")
+        ->type_name("N");
+    verb->add_flag("--touch", options->touch, "classify: counts as an access");
+    verb->add_option("--deadline", options->deadline_ms, "fetch: milliseconds from now")
+        ->type_name("MS");
+    command.on(verb, [options, &command] { return send(*options, command.json); });
+}
+
+} // namespace hintier::cli
