@@ -38,13 +38,9 @@ typedef uint64_t u64;
 #define le32_to_cpu(x) le32toh(x)
 #define le64_to_cpu(x) le64toh(x)
 
-#ifdef __cplusplus
-#define static_assert_c(e) static_assert(e, #e)
-#else
-#define static_assert_c(e) _Static_assert(e, #e)
-#endif
-#ifndef static_assert
-#define static_assert(e, ...) static_assert_c(e)
+/* In C++ it is a keyword, and a macro of that name breaks the standard headers. */
+#if !defined(static_assert) && !defined(__cplusplus)
+#define static_assert(e, ...) _Static_assert(e, #e)
 #endif
 
 #endif /* __KERNEL__ */
