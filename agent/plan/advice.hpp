@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules decide, as data. Whoever carries it out knows about devices; rules know files.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "agent/model/world.hpp"
+#include "hintier/types.h"
+
+namespace hintier {
+
+// Which rule spoke, and why: travels as `source` of a hint, so that the kernel's outcomes can be
+// told apart, and is what `explain` answers.
+enum class Reason : std::uint16_t {
+    none,
+    new_file,       // classify: a KV file has got its name
+    mapped_late,    // classify: it had no place on the device before
+    found_at_start, // classify: it was there before the agent
+    chain_asked,    // chain: the first of a chain were looked up
+    chain_opened,   // chain: the first of a chain was opened
+    session_ended,  // reaper: the server said so
+    long_silent,    // reaper: nobody has touched it for so long
+    count,
+};
+
+std::string_view describe(Reason reason);
+
+struct Advice {
+    enum class Verb : std::uint8_t { classify, fetch };
+    Verb verb = Verb::classify;
+    std::uint8_t klass = HINTIER_CLASS_KV;
+    std::uint16_t group = 0;
+    Reason reason = Reason::none;
+    std::uint32_t depth = 0;
+    std::uint64_t object = 0;
+    Place place{};
+};
+
+// A file to unlink, if `name` in `place.directory` still is `place.file`.
+struct Reap {
+    Reason reason = Reason::none;
+    std::uint64_t object = 0;
+    Place place{};
+    KvName name{};
+};
+
+// Filled by the rules, emptied by whoever carries it out; keeps its memory.
+struct Plan {
+    std::vector<Advice> advice;
+    std::vector<Reap> reap;
+
+    bool empty() const { return advice.empty() && reap.empty(); }
+    void clear() {
+        advice.clear();
+        reap.clear();
+    }
+};
+
+} // namespace hintier

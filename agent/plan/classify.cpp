@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/plan/classify.hpp"
+
+namespace hintier {
+
+Result<void> ClassifyRule::Config::validate() const {
+    if (remap_after <= 0ns) return failure("remap_after must be more than 0");
+    if (remap_tries > 100) return failure("remap_tries is at most 100");
+    if (max_waiting < 1 || max_waiting > 10'000'000) {
+        return failure("max_waiting is from 1 to 10000000");
+    }
+    if (catch_up < 1) return failure("catch_up must be more than 0");
+    return {};
+}
+
+void ClassifyRule::advise(const World& world, ObjectIndex index, const FileId& file, Reason reason,
+                          Plan& plan) {
+    const Object& object = world.object(index);
+    for (const Place& place : object.places) {
+        if (place.file == file) {
+            plan.advice.push_back({.verb = Advice::Verb::classify,
+                                   .group = world.roots()[place.root].group,
+                                   .reason = reason,
+                                   .depth = object.depth,
+                                   .object = object.id,
+                                   .place = place});
+            return;
+        }
+    }
+}
+
+void ClassifyRule::observe(const World& world, const Change& change, Nanos now, bool at_start,
+                           Plan& plan) {
+    if (!config_.enabled) return;
+    switch (change.kind) {
+    case Change::Kind::appeared:
+        if (!at_start) {
+            advise(world, change.object, change.file, Reason::new_file, plan);
+        } else if (waiting() < config_.max_waiting) {
+            found_.push_back(change.file);
+        } else {
+            ++given_up_;
+        }
+        break;
+    case Change::Kind::started:
+    case Change::Kind::rewritten:
+        // Being written in place: there is nothing to see before the writer is through.
+        if (waiting() < config_.max_waiting) {
+            late_.push_back({now + config_.remap_after, change.file, 1});
+        } else {
+            ++given_up_;
+        }
+        break;
+    default: break;
+    }
+}
+
+void ClassifyRule::tick(const World& world, Nanos now, Plan& plan) {
+    tries_.clear();
+    while (!late_.empty() && late_.front().due <= now) {
+        const Late late = late_.front();
+        late_.pop_front();
+        const ObjectIndex index = world.find(late.file);
+        if (index == no_object) continue;
+        tries_[late.file] = late.tries;
+        advise(world, index, late.file, Reason::mapped_late, plan);
+    }
+
+    const Nanos each = Nanos(1s) / config_.catch_up;
+    caught_up_ = std::max(caught_up_, now - Nanos(100ms));
+    while (!found_.empty() && caught_up_ + each <= now) {
+        caught_up_ += each;
+        const FileId file = found_.front();
+        found_.pop_front();
+        const ObjectIndex index = world.find(file);
+        if (index != no_object) {
+            advise(world, index, file, Reason::found_at_start, plan);
+        }
+    }
+}
+
+void ClassifyRule::unmapped(const Advice& advice, Nanos now) {
+    const auto tried = tries_.find(advice.place.file);
+    const std::uint32_t tries = tried == tries_.end() ? 1 : tried->second + 1;
+    if (tries > config_.remap_tries || waiting() >= config_.max_waiting) {
+        ++given_up_;
+        return;
+    }
+    late_.push_back({now + config_.remap_after, advice.place.file, tries});
+}
+
+} // namespace hintier

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules together: what they see, when they are asked, and the plan they fill.
+#pragma once
+
+#include "agent/plan/chain.hpp"
+#include "agent/plan/classify.hpp"
+#include "agent/plan/reaper.hpp"
+
+namespace hintier {
+
+class Planner {
+public:
+    struct Config {
+        ClassifyRule::Config classify;
+        ReaperRule::Config reaper;
+        ChainRule::Config chain;
+    };
+
+    explicit Planner(const Config& config)
+        : classify(config.classify), reaper(config.reaper), chain(config.chain) {}
+
+    // `at_start`: the change tells of something that was there before the agent.
+    void observe(const World& world, const Change& change, Nanos now, bool at_start = false);
+    void tick(const World& world, Nanos now);
+
+    Plan plan;
+    ClassifyRule classify;
+    ReaperRule reaper;
+    ChainRule chain;
+};
+
+} // namespace hintier
