@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/daemon/agent.hpp"
+
+#include "agent/base/log.hpp"
+#include "agent/sink/dryrun_sink.hpp"
+#include "agent/sink/ioctl_sink.hpp"
+
+namespace hintier {
+
+namespace {
+
+std::vector<std::string> paths_of(const std::vector<Root>& roots) {
+    std::vector<std::string> paths;
+    for (const Root& root : roots) {
+        paths.push_back(root.path);
+    }
+    return paths;
+}
+
+std::unique_ptr<HintSink> make_sink(bool dry_run) {
+    if (dry_run) {
+        return std::make_unique<DryRunSink>([](const std::string& line) { log::info("{}", line); });
+    }
+    return std::make_unique<IoctlSink>(device_node);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& options,
+                                           const Clock& clock) {
+    std::unique_ptr<BpfSource> bpf;
+    if (config.roots.empty()) {
+        log::warning("no [[root]] in the configuration: there is nothing to watch");
+    } else if (config.trace.files) {
+        BpfSource::Config source;
+        source.ring_bytes = config.trace.ring_bytes;
+        source.suffix = config.roots.front().adapter->suffix;
+        auto opened = BpfSource::open(source);
+        if (!opened) return Failure(std::move(opened.error()));
+        bpf = std::move(*opened);
+    }
+    auto kernel = KernelSource::open();
+    if (!kernel) return Failure(std::move(kernel.error()));
+    std::unique_ptr<Agent> agent(
+        new Agent(config, options, clock, std::move(bpf), std::move(*kernel)));
+    agent->refresh_tiers();
+    agent->roots_.check();
+    return agent;
+}
+
+Agent::Agent(const Config& config, const Options& options, const Clock& clock,
+             std::unique_ptr<BpfSource> bpf, std::unique_ptr<KernelSource> kernel)
+    : config_(config), options_(options), clock_(clock), started_(clock.now()),
+      bpf_(std::move(bpf)), kernel_(std::move(kernel)), world_(config.world, config.roots),
+      planner_(config.rules), tiers_(*kernel_, config.trace.io), roots_(world_.roots(), bpf_.get()),
+      dirs_(paths_of(config.roots)),
+      // Without a tier to talk to, the filesystem's own device stands for one.
+      layout_(dirs_, [this](std::uint32_t device) { return options_.dry_run || tiers_.has(device); }),
+      sink_(make_sink(options.dry_run)),
+      executor_(planner_, layout_, dirs_, *sink_, world_.roots(), options.dry_run,
+                [this](const Reap& reap) {
+                    Event event;
+                    event.kind = EventKind::unlinked;
+                    event.file = reap.place.file;
+                    apply(event, false);
+                }) {}
+
+void Agent::on_files() {
+    bpf_->drain(*this);
+    executor_.carry_out(clock_.now());
+}
+
+void Agent::on_kernel() {
+    kernel_->drain(*this);
+    if (refresh_) {
+        refresh_tiers();
+    }
+}
+
+void Agent::on_tick() {
+    const Nanos now = clock_.now();
+    if (roots_.scanning()) {
+        const double share = std::chrono::duration<double>(config_.agent.tick).count();
+        scanning_ = true;
+        roots_.scan(static_cast<std::size_t>(config_.agent.scan_rate * share) + 1, now, *this);
+        scanning_ = false;
+    }
+    planner_.tick(world_, now);
+    executor_.carry_out(now);
+}
+
+void Agent::on_recheck() {
+    roots_.check();
+    if (tiers_.all().empty()) {
+        refresh_tiers(); // in case its coming has been missed
+    }
+    tell_losses();
+}
+
+void Agent::event(const Event& event) { apply(event, scanning_); }
+
+void Agent::apply(const Event& event, bool at_start) {
+    ++events_;
+    const Change change = world_.apply(event);
+    switch (change.kind) {
+    case Change::Kind::none: return;
+    case Change::Kind::started:
+    case Change::Kind::rewritten:
+    case Change::Kind::gone: layout_.forget(change.file); break;
+    case Change::Kind::exited:
+        log::info("process {}, which used a watched root, has ended; its files stay", change.pid);
+        break;
+    default: break;
+    }
+    planner_.observe(world_, change, event.time, at_start);
+}
+
+void Agent::tier_event(const TierEvent& event) {
+    switch (event.type) {
+    case HINTIER_EV_CREATED: refresh_ = true; break;
+    case HINTIER_EV_REMOVED:
+        sink_->forget(event.device);
+        refresh_ = true;
+        break;
+    case HINTIER_EV_MODE:
+        log::warning("tier {} went from mode {} to {}", device_text(event.device),
+                     mode_text(static_cast<std::uint32_t>(event.args[0])),
+                     mode_text(static_cast<std::uint32_t>(event.args[1])));
+        break;
+    case HINTIER_EV_PRESSURE:
+        log::debug("tier {}: {} of {} slots are dirty", device_text(event.device), event.args[0],
+                   event.args[1]);
+        break;
+    case HINTIER_EV_FETCH:
+        if (event.args[1] < HINTIER_FETCHES) {
+            ++fetch_outcomes_[event.args[1]];
+            planner_.chain.outcome(static_cast<hintier_fetch>(event.args[1]), clock_.now());
+        }
+        break;
+    default: break;
+    }
+}
+
+void Agent::events_lost() {
+    log::warning("tier events were lost; asking for the tiers again");
+    refresh_ = true;
+}
+
+void Agent::refresh_tiers() {
+    refresh_ = false;
+    const auto before = tiers_.all();
+    if (!tiers_.refresh()) return;
+    layout_.forget_devices();
+    for (const auto& [device, tier] : before) {
+        const auto now = tiers_.all().find(device);
+        if (now == tiers_.all().end() || now->second.uuid != tier.uuid) {
+            sink_->forget(device);
+        }
+    }
+}
+
+void Agent::tell_losses() {
+    const std::uint64_t lost = bpf_ ? bpf_->lost() : 0;
+    if (lost > lost_told_) {
+        log::warning("{} file events were lost: the ring buffer was full (trace.ring)",
+                     lost - lost_told_);
+        lost_told_ = lost;
+    }
+}
+
+} // namespace hintier

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon without its loop: all rooms put together. Whoever drives it calls the on_…()
+// functions when a descriptor is readable or a time has come; none of them blocks for long.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "agent/daemon/config.hpp"
+#include "agent/daemon/control.hpp"
+#include "agent/daemon/executor.hpp"
+#include "agent/daemon/roots.hpp"
+#include "agent/daemon/tiers.hpp"
+
+namespace hintier {
+
+class Agent final : public ControlService, private EventSink, private TierEventSink {
+public:
+    struct Options {
+        bool dry_run = false; // hints and unlinks are logged, not done; no tier is needed
+    };
+
+    static Result<std::unique_ptr<Agent>> open(const Config& config, const Options& options,
+                                               const Clock& clock);
+
+    int files_fd() const { return bpf_ ? bpf_->fd() : -1; }
+    int kernel_fd() const { return kernel_->fd(); }
+
+    void on_files();
+    void on_kernel();
+    void on_tick();
+    void on_recheck();
+
+    Result<nlohmann::json> status() override;
+    Result<nlohmann::json> session_ended(const Peer& peer, const SessionEnded& ended) override;
+    Result<nlohmann::json> explain(std::string_view file) override;
+    Result<nlohmann::json> heat(std::size_t most) override;
+    Result<nlohmann::json> stop_reaping(const Peer& peer) override;
+
+private:
+    Agent(const Config& config, const Options& options, const Clock& clock,
+          std::unique_ptr<BpfSource> bpf, std::unique_ptr<KernelSource> kernel);
+
+    void event(const Event& event) override;
+    void tier_event(const TierEvent& event) override;
+    void module_changed() override { refresh_ = true; }
+    void events_lost() override;
+
+    void apply(const Event& event, bool at_start);
+    void refresh_tiers();
+    void tell_losses();
+    Result<std::uint32_t> root_named(const std::string& path) const;
+    Result<void> may_end_sessions(const Peer& peer, std::uint32_t root) const;
+
+    Config config_;
+    Options options_;
+    const Clock& clock_;
+    Nanos started_;
+    std::unique_ptr<BpfSource> bpf_; // nullptr: files are not watched
+    std::unique_ptr<KernelSource> kernel_;
+    World world_;
+    Planner planner_;
+    Tiers tiers_;
+    Roots roots_;
+    RootDirs dirs_;
+    Layout layout_;
+    std::unique_ptr<HintSink> sink_;
+    Executor executor_;
+    bool refresh_ = false;  // tiers have come or gone: ask again
+    bool scanning_ = false; // events come from reading a root
+    std::uint64_t events_ = 0;
+    std::uint64_t lost_told_ = 0;
+    std::array<std::uint64_t, HINTIER_FETCHES> fetch_outcomes_{};
+};
+
+} // namespace hintier

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/daemon/app.hpp"
+
+#include <csignal>
+#include <exception>
+
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <systemd/sd-daemon.h>
+
+#include "agent/base/log.hpp"
+#include "agent/base/task.hpp"
+#include "agent/daemon/control_server.hpp"
+
+namespace hintier {
+
+namespace {
+
+// What happens to the agent, and when; one coroutine for each source of calls.
+class Loop {
+public:
+    Loop(net::io_context& io, const Config& config, Agent& agent)
+        : io_(io), config_(config), agent_(agent), signals_(io, SIGTERM, SIGINT) {}
+
+    void start() {
+        if (agent_.files_fd() >= 0) {
+            spawn(on_readable(agent_.files_fd(), &Agent::on_files, config_.agent.coalesce));
+        }
+        spawn(on_readable(agent_.kernel_fd(), &Agent::on_kernel, Nanos(0)));
+        spawn(every(config_.agent.tick, &Agent::on_tick));
+        spawn(every(config_.agent.recheck, &Agent::on_recheck));
+        spawn(watchdog());
+        spawn(until_signal());
+    }
+
+private:
+    using Call = void (Agent::*)();
+
+    // An exception in any of them ends the loop: run() throws it again.
+    void spawn(Task<> task) {
+        net::co_spawn(io_, std::move(task), [](std::exception_ptr error) {
+            if (error) std::rethrow_exception(error);
+        });
+    }
+
+    // After a call, lets `pause` pass: what comes meanwhile is handled as one burst, at the cost
+    // of one wake-up.
+    Task<> on_readable(int fd, Call call, Nanos pause) {
+        // Asio closes what it is given; the descriptor has an owner already.
+        net::posix::stream_descriptor descriptor(io_, dup(fd));
+        net::steady_timer timer(io_);
+        const auto readable = net::posix::stream_descriptor::wait_read;
+        while (true) {
+            auto [error] = co_await descriptor.async_wait(readable, as_result);
+            if (error) co_return;
+            (agent_.*call)();
+            if (pause == Nanos(0)) continue;
+            timer.expires_after(pause);
+            auto [cancelled] = co_await timer.async_wait(as_result);
+            if (cancelled) co_return;
+        }
+    }
+
+    Task<> every(Nanos period, Call call) {
+        net::steady_timer timer(io_);
+        while (true) {
+            timer.expires_after(period);
+            auto [cancelled] = co_await timer.async_wait(as_result);
+            if (cancelled) co_return;
+            (agent_.*call)();
+        }
+    }
+
+    // Lives in the same loop as everything else: if that hangs, systemd hears nothing.
+    Task<> watchdog() {
+        std::uint64_t limit_us = 0;
+        if (sd_watchdog_enabled(0, &limit_us) <= 0) co_return;
+        net::steady_timer timer(io_);
+        while (true) {
+            timer.expires_after(std::chrono::microseconds(limit_us / 2));
+            auto [cancelled] = co_await timer.async_wait(as_result);
+            if (cancelled) co_return;
+            (void)sd_notify(0, "WATCHDOG=1");
+        }
+    }
+
+    Task<> until_signal() {
+        auto [error, signal] = co_await signals_.async_wait(as_result);
+        if (error) co_return;
+        log::info("{}: stopping", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+        (void)sd_notify(0, "STOPPING=1");
+        io_.stop();
+    }
+
+    net::io_context& io_;
+    const Config& config_;
+    Agent& agent_;
+    net::signal_set signals_;
+};
+
+} // namespace
+
+Result<void> run_app(const Config& config, const Agent::Options& options) {
+    const SystemClock clock;
+    auto agent = Agent::open(config, options, clock);
+    if (!agent) return Failure(std::move(agent.error()));
+
+    net::io_context io(1);
+    auto server = ControlServer::open(io, config.control, **agent);
+    if (!server) return Failure(std::move(server.error()));
+    Loop loop(io, config, **agent);
+    loop.start();
+    log::info("ready, control socket {}", config.control.socket);
+    (void)sd_notify(0, "READY=1");
+    io.run();
+    return {};
+}
+
+} // namespace hintier

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/daemon/config.hpp"
+
+#include <bit>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include "agent/base/units.hpp"
+#include "hintier/trace.h"
+#include "hintier/types.h"
+
+namespace hintier {
+
+namespace {
+
+// One table of the file: hands out its keys and in the end objects to those nobody wanted. The
+// first error is kept; what is asked for afterwards leaves the defaults as they are.
+class Table {
+public:
+    Table(const toml::table* table, std::string path, std::string file, std::optional<Error>& error)
+        : table_(table), path_(std::move(path)), file_(std::move(file)), error_(error) {}
+
+    ~Table() = default;
+
+    void text(const char* key, std::string& ret) {
+        if (const auto* node = want(key)) {
+            const auto value = node->value_exact<std::string>();
+            value ? void(ret = *value) : fail(*node, key, "must be a string");
+        }
+    }
+
+    void flag(const char* key, bool& ret) {
+        if (const auto* node = want(key)) {
+            const auto value = node->value_exact<bool>();
+            value ? void(ret = *value) : fail(*node, key, "must be true or false");
+        }
+    }
+
+    template <class T>
+    void number(const char* key, T& ret) {
+        if (const auto* node = want(key)) {
+            const auto value = node->value_exact<std::int64_t>();
+            if (!value) {
+                fail(*node, key, "must be a whole number");
+            } else if (!std::in_range<T>(*value)) {
+                fail(*node, key, "is out of range");
+            } else {
+                ret = static_cast<T>(*value);
+            }
+        }
+    }
+
+    void duration(const char* key, Nanos& ret) {
+        if (const auto* node = want(key)) {
+            const auto value = node->value_exact<std::string>();
+            const auto nanos = value ? parse_duration(*value) : std::nullopt;
+            nanos ? void(ret = *nanos)
+                  : fail(*node, key, R"(must be a time such as "500us", "30s" or "5min")");
+        }
+    }
+
+    void bytes(const char* key, std::uint32_t& ret) {
+        if (const auto* node = want(key)) {
+            const auto value = node->value_exact<std::string>();
+            const auto size = value ? parse_bytes(*value) : std::nullopt;
+            size && std::in_range<std::uint32_t>(*size)
+                ? void(ret = static_cast<std::uint32_t>(*size))
+                : fail(*node, key, R"(must be a size such as "64KiB" or "1MiB")");
+        }
+    }
+
+    Table table(const char* key) {
+        const toml::table* inner = nullptr;
+        if (const auto* node = want(key)) {
+            inner = node->as_table();
+            if (!inner) fail(*node, key, "must be a table");
+        }
+        return {inner, path_ + key + ".", file_, error_};
+    }
+
+    std::vector<Table> tables(const char* key) {
+        std::vector<Table> all;
+        const auto* node = want(key);
+        if (!node) return all;
+        const toml::array* array = node->as_array();
+        if (!array || !array->is_array_of_tables()) {
+            fail(*node, key, "must be written as [[root]]");
+            return all;
+        }
+        for (const auto& one : *array) {
+            all.emplace_back(one.as_table(), path_ + key + ".", file_, error_);
+        }
+        return all;
+    }
+
+    // Everything asked for: the rest is unknown.
+    void done() {
+        if (!table_) return;
+        for (const auto& [key, node] : *table_) {
+            if (!wanted_.contains(std::string(key.str()))) {
+                fail(node, std::string(key.str()).c_str(), "is no key that hintierd knows");
+            }
+        }
+    }
+
+    void check(const Result<void>& valid) {
+        if (!valid && table_) fail(*table_, "", valid.error().text);
+    }
+
+    void fail(const toml::node& node, const char* key, std::string_view why) {
+        fail_at(node.source().begin.line, key, why);
+    }
+
+    void fail(const char* key, std::string_view why) {
+        const toml::node* node = table_ ? table_->get(key) : nullptr;
+        fail_at(node     ? node->source().begin.line
+                : table_ ? table_->source().begin.line
+                         : 1,
+                key, why);
+    }
+
+private:
+    const toml::node* want(const char* key) {
+        wanted_.insert(key);
+        return table_ ? table_->get(key) : nullptr;
+    }
+
+    void fail_at(unsigned line, std::string_view key, std::string_view why) {
+        if (error_) return;
+        std::string name = path_ + std::string(key);
+        if (name.ends_with('.')) name.pop_back();
+        error_ = Error{EINVAL, fmt::format("{}:{}: {}{}{}", file_, line, name,
+                                           key.empty() ? ": " : " ", why)};
+    }
+
+    const toml::table* table_;
+    std::string path_;
+    std::string file_;
+    std::optional<Error>& error_;
+    std::set<std::string> wanted_;
+};
+
+void read_control(Table in, Config::Control& ret) {
+    std::string mode;
+    in.text("socket", ret.socket);
+    in.text("mode", mode);
+    in.text("group", ret.group);
+    in.number("max_connections", ret.max_connections);
+    in.bytes("max_line", ret.max_line);
+    in.number("max_requests", ret.max_requests);
+    if (!mode.empty()) {
+        const auto [end, error] =
+            std::from_chars(mode.data(), mode.data() + mode.size(), ret.mode, 8);
+        if (error != std::errc{} || end != mode.data() + mode.size() || ret.mode > 0777) {
+            in.fail("mode", R"(must be octal in quotes, such as "0660")");
+        }
+    }
+    if (!ret.socket.starts_with('/') || ret.socket.size() > 100) {
+        in.fail("socket", "must be an absolute path of at most 100 characters");
+    }
+    if (ret.max_connections < 1 || ret.max_connections > 4096) {
+        in.fail("max_connections", "is from 1 to 4096");
+    }
+    if (ret.max_line < 4096 || ret.max_line > 64 << 20) {
+        in.fail("max_line", "is from 4KiB to 64MiB");
+    }
+    if (ret.max_requests < 1) in.fail("max_requests", "must be more than 0");
+    in.done();
+}
+
+void read_agent(Table in, Config::Agent& ret) {
+    std::string level = "info";
+    in.text("log", level);
+    in.duration("coalesce", ret.coalesce);
+    in.duration("tick", ret.tick);
+    in.duration("recheck", ret.recheck);
+    in.number("scan_rate", ret.scan_rate);
+    if (level == "error") ret.level = log::Level::error;
+    else if (level == "warning") ret.level = log::Level::warning;
+    else if (level == "info") ret.level = log::Level::info;
+    else if (level == "debug") ret.level = log::Level::debug;
+    else in.fail("log", "is error, warning, info or debug");
+    if (ret.coalesce > 1s) in.fail("coalesce", "is at most 1s");
+    if (ret.tick < 1ms || ret.tick > 10s) in.fail("tick", "is from 1ms to 10s");
+    if (ret.recheck < 10ms) in.fail("recheck", "is at least 10ms");
+    if (ret.scan_rate < 10) in.fail("scan_rate", "is at least 10");
+    in.done();
+}
+
+void read_trace(Table in, Config::Trace& ret) {
+    in.flag("files", ret.files);
+    in.flag("io", ret.io);
+    in.bytes("ring", ret.ring_bytes);
+    if (!std::has_single_bit(ret.ring_bytes) || ret.ring_bytes < 64 << 10 ||
+        ret.ring_bytes > 256 << 20) {
+        in.fail("ring", "is a power of two from 64KiB to 256MiB");
+    }
+    in.done();
+}
+
+void read_world(Table in, World::Config& ret) {
+    in.number("max_objects", ret.max_objects);
+    in.number("max_names", ret.max_names);
+    in.duration("chain_gap", ret.chain_gap);
+    in.check(ret.validate());
+    in.done();
+}
+
+void read_classify(Table in, ClassifyRule::Config& ret) {
+    in.flag("enabled", ret.enabled);
+    in.duration("remap_after", ret.remap_after);
+    in.number("remap_tries", ret.remap_tries);
+    in.number("max_waiting", ret.max_waiting);
+    in.number("catch_up", ret.catch_up);
+    in.check(ret.validate());
+    in.done();
+}
+
+void read_reaper(Table in, ReaperRule::Config& ret) {
+    in.flag("enabled", ret.enabled);
+    in.duration("quiet", ret.quiet);
+    in.duration("silent_after", ret.silent_after);
+    in.number("rate", ret.rate);
+    in.number("max_waiting", ret.max_waiting);
+    in.check(ret.validate());
+    in.done();
+}
+
+void read_chain(Table in, ChainRule::Config& ret) {
+    in.flag("enabled", ret.enabled);
+    in.number("trigger", ret.trigger);
+    in.number("window", ret.window);
+    in.number("deep_readers", ret.deep_readers);
+    in.duration("readers_within", ret.readers_within);
+    in.duration("forget_after", ret.forget_after);
+    in.number("min_useful", ret.min_useful);
+    in.duration("pause", ret.pause);
+    in.check(ret.validate());
+    in.done();
+}
+
+Root read_root(Table in, bool reaper) {
+    Root root;
+    std::string adapter;
+    in.text("path", root.path);
+    in.text("adapter", adapter);
+    in.number("group", root.group);
+    in.flag("reap", root.reap);
+    root.adapter = find_adapter(adapter);
+    if (!root.path.starts_with('/')) in.fail("path", "must be an absolute path");
+    if (!root.adapter) in.fail("adapter", "must be one of " + adapter_names());
+    if (root.group >= HINTIER_GROUPS) {
+        in.fail("group", fmt::format("is from 0 to {}", HINTIER_GROUPS - 1));
+    }
+    if (root.reap && root.adapter && !root.adapter->may_reap) {
+        in.fail("reap", fmt::format("cannot be true with {}: {}", adapter, root.adapter->caution));
+    }
+    if (root.reap && !reaper) in.fail("reap", "has no effect without rules.reaper.enabled = true");
+    in.done();
+    return root;
+}
+
+} // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& file_name) {
+    toml::table file;
+    try {
+        file = toml::parse(text);
+    } catch (const toml::parse_error& error) {
+        return failure(fmt::format("{}:{}: {}", file_name, error.source().begin.line,
+                                   error.description()),
+                       EINVAL);
+    }
+
+    Config config;
+    std::optional<Error> error;
+    Table top(&file, "", file_name, error);
+    read_control(top.table("control"), config.control);
+    read_agent(top.table("agent"), config.agent);
+    read_trace(top.table("trace"), config.trace);
+    read_world(top.table("world"), config.world);
+    Table rules = top.table("rules");
+    read_classify(rules.table("classify"), config.rules.classify);
+    read_reaper(rules.table("reaper"), config.rules.reaper);
+    read_chain(rules.table("chain"), config.rules.chain);
+    rules.done();
+
+    std::set<std::string> paths;
+    for (Table& one : top.tables("root")) {
+        Root root = read_root(one, config.rules.reaper.enabled);
+        if (!paths.insert(root.path).second) one.fail("path", "is there twice");
+        if (!config.roots.empty() && root.adapter &&
+            root.adapter->suffix != config.roots.front().adapter->suffix) {
+            one.fail("adapter", "cannot be mixed with the first root's: one file suffix for all");
+        }
+        if (config.roots.size() == HINTIER_TRACE_ROOTS) one.fail("path", "is one root too many");
+        if (error) break;
+        config.roots.push_back(std::move(root));
+    }
+    top.done();
+    if (error) return Failure(std::move(*error));
+    return config;
+}
+
+Result<Config> load_config(const std::string& path) {
+    errno = 0;
+    std::ifstream in(path);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    if (!in.is_open() || in.bad()) return system_failure(path, errno ? errno : EIO);
+    return parse_config(text, path);
+}
+
+} // namespace hintier

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/daemon/executor.hpp"
+
+#include <fmt/core.h>
+
+#include "agent/daemon/unlink.hpp"
+
+namespace hintier {
+
+namespace {
+
+constexpr std::size_t max_reasons = 65'536;
+
+} // namespace
+
+hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t cookie) {
+    hintier_hint hint{};
+    hint.klass = advice.klass;
+    hint.group = advice.group;
+    hint.source = static_cast<std::uint16_t>(advice.reason);
+    hint.offset = range.offset;
+    hint.length = range.length;
+    hint.object = advice.object;
+    hint.depth = advice.depth;
+    switch (advice.verb) {
+    case Advice::Verb::classify: hint.verb = HINTIER_VERB_CLASSIFY; break;
+    case Advice::Verb::fetch:
+        hint.verb = HINTIER_VERB_FETCH;
+        hint.cookie = cookie;
+        break;
+    }
+    return hint;
+}
+
+void Executor::carry_out(Nanos now) {
+    Plan& plan = planner_.plan;
+    if (plan.empty()) return;
+    for (const Advice& advice : plan.advice) {
+        prepare(advice, now);
+    }
+    send(now);
+    for (const Reap& one : plan.reap) {
+        reap(one, now);
+    }
+    plan.clear();
+    dirs_.close_all();
+}
+
+Reason Executor::reason_of(std::uint64_t object) const {
+    const auto it = reasons_.find(object);
+    return it == reasons_.end() ? Reason::none : it->second;
+}
+
+void Executor::prepare(const Advice& advice, Nanos now) {
+    if (reasons_.size() >= max_reasons) {
+        reasons_.clear();
+    }
+    reasons_[advice.object] = advice.reason;
+    const auto found = layout_.find(advice.place.file, advice.place.root);
+    if (!found) {
+        const Error& error = found.error();
+        if (error.code == ESTALE || error.code == ENOENT) {
+            ++counts_.vanished;
+        } else {
+            ++counts_.off_tier;
+            complaints_.say("layout", fmt::format("{}: {}", roots_[advice.place.root].path, error.text),
+                            now);
+        }
+        return;
+    }
+    const FileRanges& file = **found;
+    std::vector<hintier_hint>& hints = hints_[file.tier];
+    for (const Range& range : file.ranges) {
+        hints.push_back(to_hint(advice, range, ++cookie_));
+    }
+    switch (advice.verb) {
+    case Advice::Verb::classify:
+        ++counts_.classified;
+        if (!file.complete) {
+            ++counts_.unmapped;
+            planner_.classify.unmapped(advice, now);
+        }
+        break;
+    case Advice::Verb::fetch: ++counts_.fetched; break;
+    }
+}
+
+void Executor::send(Nanos now) {
+    for (auto& [tier, hints] : hints_) {
+        if (hints.empty()) continue;
+        if (auto sent = sink_.send(tier, hints); !sent) {
+            complaints_.say("hints", fmt::format("tier {}: {}", device_text(tier), sent.error().text),
+                            now);
+        }
+        hints.clear();
+    }
+}
+
+void Executor::reap(const Reap& reap, Nanos now) {
+    const Root& root = roots_[reap.place.root];
+    const std::string name = root.adapter->file_name(reap.name);
+    if (dry_run_) {
+        log::info("would unlink {} below {}: {}", name, root.path, describe(reap.reason));
+        planner_.reaper.refused(reap);
+        return;
+    }
+    const auto dir = dirs_.open(reap.place.root, reap.place.file.device);
+    const auto done = dir ? unlink_below(*dir, reap.place, name) : Result<void>(Failure(dir.error()));
+    if (done) {
+        ++counts_.unlinked;
+        layout_.forget(reap.place.file);
+        unlinked_(reap);
+        return;
+    }
+    ++counts_.not_unlinked;
+    planner_.reaper.refused(reap);
+    if (done.error().code != ESTALE && done.error().code != ENOENT) {
+        complaints_.say("unlink", fmt::format("{} below {}: {}", name, root.path, done.error().text),
+                        now);
+    }
+}
+
+} // namespace hintier

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries a plan out: files to ranges to hints, in one batch for each tier; unlinks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/daemon/complaints.hpp"
+#include "agent/layout/layout.hpp"
+#include "agent/plan/planner.hpp"
+#include "agent/sink/sink.hpp"
+
+namespace hintier {
+
+class Executor {
+public:
+    struct Counts {
+        std::uint64_t classified = 0; // files
+        std::uint64_t fetched = 0;
+        std::uint64_t unmapped = 0; // no place on the device yet
+        std::uint64_t off_tier = 0; // on no tier (or it is gone)
+        std::uint64_t vanished = 0; // files that were gone when their turn came
+        std::uint64_t unlinked = 0;
+        std::uint64_t not_unlinked = 0;
+    };
+
+    // `unlinked` hears of each file that has been removed.
+    Executor(Planner& planner, Layout& layout, RootDirs& dirs, HintSink& sink,
+             const std::vector<Root>& roots, bool dry_run,
+             std::function<void(const Reap&)> unlinked)
+        : planner_(planner), layout_(layout), dirs_(dirs), sink_(sink), roots_(roots),
+          dry_run_(dry_run), unlinked_(std::move(unlinked)) {}
+
+    // Empties the plan.
+    void carry_out(Nanos now);
+
+    const Counts& counts() const { return counts_; }
+    // Why the object got its last hint; of the last many objects.
+    Reason reason_of(std::uint64_t object) const;
+
+private:
+    void prepare(const Advice& advice, Nanos now);
+    void send(Nanos now);
+    void reap(const Reap& reap, Nanos now);
+
+    Planner& planner_;
+    Layout& layout_;
+    RootDirs& dirs_;
+    HintSink& sink_;
+    const std::vector<Root>& roots_;
+    bool dry_run_;
+    std::function<void(const Reap&)> unlinked_;
+    std::unordered_map<std::uint32_t, std::vector<hintier_hint>> hints_; // by tier; keep their room
+    Complaints complaints_;
+    Counts counts_;
+    std::uint64_t cookie_ = 0;
+    std::unordered_map<std::uint64_t, Reason> reasons_;
+};
+
+// One range of a file as a hint; everything but the verb's own members.
+hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t cookie);
+
+} // namespace hintier

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon answers on its control socket; the requests are described in control.hpp.
+#include <sys/stat.h>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "agent/base/log.hpp"
+#include "agent/daemon/agent.hpp"
+
+namespace hintier {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* op_names[HINTIER_OPS] = {"read", "write", "discard", "flush"};
+constexpr const char* outcome_names[HINTIER_OUTCOMES] = {"fast",   "home", "stage", "joined",
+                                                         "bypass", "lost", "error"};
+constexpr const char* class_names[HINTIER_CLASSES] = {"other", "weights",    "expert",
+                                                      "kv",    "checkpoint", "stream"};
+
+std::string hex(std::uint64_t id) { return id ? fmt::format("{:016x}", id) : std::string(); }
+
+std::string_view last_component(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+Json tier_json(const TierInfo& tier, const HintSink& sink) {
+    return {{"device", device_text(tier.device)},
+            {"mode", mode_text(tier.mode)},
+            {"bytes", tier.bytes},
+            {"extent_bytes", tier.extent_bytes},
+            {"slots", tier.slots},
+            {"free", tier.free},
+            {"dirty", tier.dirty},
+            {"clean", tier.clean},
+            {"bound", sink.bound(tier.device)}};
+}
+
+Json io_json(const IoCounter& io) {
+    Json all = Json::array();
+    for (const IoCount& one : io.counts()) {
+        if (one.key.op >= HINTIER_OPS || one.key.outcome >= HINTIER_OUTCOMES ||
+            one.key.klass >= HINTIER_CLASSES) {
+            continue;
+        }
+        all.push_back({{"tier", device_text(one.key.dev)},
+                       {"op", op_names[one.key.op]},
+                       {"outcome", outcome_names[one.key.outcome]},
+                       {"class", class_names[one.key.klass]},
+                       {"count", one.sum.count},
+                       {"bytes", one.sum.bytes}});
+    }
+    return all;
+}
+
+} // namespace
+
+Result<Json> Agent::status() {
+    Json tiers = Json::array();
+    if (auto now = kernel_->tiers()) {
+        for (const TierInfo& tier : *now) {
+            tiers.push_back(tier_json(tier, *sink_));
+        }
+    }
+    Json roots = Json::array();
+    for (std::size_t i = 0; i < world_.roots().size(); ++i) {
+        const Root& root = world_.roots()[i];
+        roots.push_back({{"path", root.path},
+                         {"adapter", std::string(root.adapter->name)},
+                         {"group", root.group},
+                         {"reap", root.reap},
+                         {"watching", roots_.watching(i)}});
+    }
+    const Executor::Counts& done = executor_.counts();
+    const SinkCounts& sent = sink_->counts();
+    const Nanos now = clock_.now();
+    Json json = {
+        {"version", HINTIER_VERSION},
+        {"uptime_s", std::chrono::duration_cast<std::chrono::seconds>(now - started_).count()},
+        {"dry_run", options_.dry_run},
+        {"module", tiers_.module_there()},
+        {"tiers", tiers},
+        {"roots", roots},
+        {"model",
+         {{"objects", world_.objects()}, {"files", world_.files()}, {"names", world_.names()}}},
+        {"layout", {{"files", layout_.files()}, {"mapped", layout_.mapped()}}},
+        {"classify",
+         {{"files", done.classified},
+          {"unmapped", done.unmapped},
+          {"waiting", planner_.classify.waiting()},
+          {"given_up", planner_.classify.given_up()}}},
+        {"reaper",
+         {{"enabled", config_.rules.reaper.enabled},
+          {"waiting", planner_.reaper.waiting()},
+          {"unlinked", done.unlinked},
+          {"not_unlinked", done.not_unlinked},
+          {"let_off", planner_.reaper.let_off()}}},
+        {"chain",
+         {{"fetched", done.fetched},
+          {"left_alone", planner_.chain.left_alone()},
+          {"paused", planner_.chain.paused(now)},
+          {"outcomes",
+           {{"timely", fetch_outcomes_[HINTIER_FETCH_TIMELY]},
+            {"late", fetch_outcomes_[HINTIER_FETCH_LATE]},
+            {"unused", fetch_outcomes_[HINTIER_FETCH_UNUSED]},
+            {"cancelled", fetch_outcomes_[HINTIER_FETCH_CANCELLED]}}}}},
+        {"hints",
+         {{"sent", sent.sent},
+          {"refused", sent.refused},
+          {"batches", sent.batches},
+          {"classify", sent.by_verb[HINTIER_VERB_CLASSIFY]},
+          {"fetch", sent.by_verb[HINTIER_VERB_FETCH]},
+          {"off_tier", done.off_tier},
+          {"vanished", done.vanished}}},
+        {"trace", {{"events", events_}, {"lost", bpf_ ? bpf_->lost() : 0}}},
+    };
+    if (const IoCounter* io = tiers_.io()) {
+        json["trace"]["io"] = io_json(*io);
+        json["trace"]["io_lost"] = io->lost();
+    }
+    return json;
+}
+
+Result<std::uint32_t> Agent::root_named(const std::string& path) const {
+    const auto& roots = world_.roots();
+    if (path.empty()) {
+        if (roots.size() == 1) return 0U;
+        return failure("root is missing: there is more than one");
+    }
+    std::string_view wanted = path;
+    while (wanted.size() > 1 && wanted.ends_with('/')) {
+        wanted.remove_suffix(1);
+    }
+    for (std::uint32_t i = 0; i < roots.size(); ++i) {
+        if (roots[i].path == wanted) return i;
+    }
+    return failure("no watched root " + path);
+}
+
+// A file's removal is its owner's word: of the directory's owner, or root's.
+Result<void> Agent::may_end_sessions(const Peer& peer, std::uint32_t root) const {
+    if (peer.uid == 0) return {};
+    struct stat st;
+    if (stat(world_.roots()[root].path.c_str(), &st)) return system_failure(world_.roots()[root].path);
+    if (st.st_uid == peer.uid) return {};
+    log::warning("pid {} uid {} may not end sessions of {}", peer.pid, peer.uid,
+                 world_.roots()[root].path);
+    return failure("only root and the owner of the watched directory may end sessions", EPERM);
+}
+
+Result<Json> Agent::session_ended(const Peer& peer, const SessionEnded& ended) {
+    const auto root = root_named(ended.root);
+    if (!root) return Failure(root.error());
+    if (auto may = may_end_sessions(peer, *root); !may) return Failure(may.error());
+
+    std::vector<std::uint64_t> objects;
+    objects.reserve(ended.names.size());
+    for (const std::string_view name : ended.names) {
+        const auto parsed = world_.roots()[*root].adapter->parse(last_component(name));
+        if (parsed && !parsed->temporary) {
+            objects.push_back(parsed->name.object());
+        }
+    }
+    const auto files = planner_.reaper.session_ended(world_, *root, objects, clock_.now());
+    if (!files) return Failure(files.error());
+    log::debug("session {} has ended (told by pid {}): {} of {} names wait to be unlinked",
+               ended.session, peer.pid, *files, ended.names.size());
+    return Json{{"files", *files}, {"unknown", ended.names.size() - *files}};
+}
+
+Result<Json> Agent::stop_reaping(const Peer& peer) {
+    if (peer.uid != 0) return failure("only root may stop the reaper", EPERM);
+    const std::size_t n = planner_.reaper.stop();
+    log::info("pid {} had {} files let off", peer.pid, n);
+    return Json{{"let_off", n}};
+}
+
+Result<Json> Agent::explain(std::string_view file) {
+    ObjectIndex index = no_object;
+    for (const Root& root : world_.roots()) {
+        const auto parsed = root.adapter->parse(last_component(file));
+        if (!parsed) continue;
+        index = world_.find(parsed->name.object());
+        if (index != no_object) break;
+    }
+    if (index == no_object) return failure("no KV file that the agent knows");
+
+    const Object& object = world_.object(index);
+    Json files = Json::array();
+    for (const Place& place : object.places) {
+        Json one = {{"root", world_.roots()[place.root].path}, {"inode", place.file.inode}};
+        if (const auto found = layout_.find(place.file, place.root)) {
+            one["tier"] = device_text((*found)->tier);
+            one["complete"] = (*found)->complete;
+            for (const Range& range : (*found)->ranges) {
+                one["ranges"].push_back({{"offset", range.offset}, {"length", range.length}});
+            }
+        } else {
+            one["error"] = found.error().text;
+        }
+        files.push_back(std::move(one));
+    }
+    dirs_.close_all();
+    return Json{
+        {"object", hex(object.id)},
+        {"depth", object.depth},
+        {"before", hex(object.before)},
+        {"after", hex(object.after)},
+        {"idle_s",
+         std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - object.touched).count()},
+        {"files", files},
+        {"why", std::string(describe(executor_.reason_of(object.id)))}};
+}
+
+Result<Json> Agent::heat(std::size_t most) {
+    const IoCounter* io = tiers_.io();
+    if (!io) return failure("accesses are not counted: there is no tier, or trace.io is off");
+    Json regions = Json::array();
+    for (const HeatRegion& region : io->hottest(most)) {
+        regions.push_back({{"tier", device_text(region.key.dev)},
+                           {"offset", std::uint64_t{region.key.region} << HINTIER_HEAT_SHIFT},
+                           {"reads", region.heat.reads},
+                           {"writes", region.heat.writes},
+                           {"last_ns", region.heat.last_ns}});
+    }
+    return Json{{"region_bytes", 1U << HINTIER_HEAT_SHIFT}, {"regions", regions}};
+}
+
+} // namespace hintier

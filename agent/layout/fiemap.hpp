@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bytes of the filesystem's device a file owns alone and for good, in whole units.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <linux/fiemap.h>
+
+#include "agent/base/result.hpp"
+
+namespace hintier {
+
+struct Range {
+    std::uint64_t offset = 0; // bytes of the device
+    std::uint64_t length = 0;
+
+    bool operator==(const Range&) const = default;
+};
+
+struct Mapping {
+    std::vector<Range> ranges; // in the order of the file, neighbours joined
+    bool complete = true;      // false: part of the file has no place yet, or one it does not own
+};
+
+// Left out: extents that are shared, inline, encoded, packed into a tail, preallocated and not
+// written, or not placed yet. The rest is cut to whole units inward: the edge units may hold
+// other files' bytes.
+void add_extents(std::span<const fiemap_extent> extents, Mapping& mapping);
+
+// Asks the filesystem, without making it write anything back.
+Result<Mapping> map_file(int fd);
+
+} // namespace hintier

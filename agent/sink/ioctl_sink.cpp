@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/sink/ioctl_sink.hpp"
+
+#include <algorithm>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+namespace hintier {
+
+namespace {
+
+constexpr std::uint64_t needed = HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH;
+
+} // namespace
+
+const char* reason_text(std::uint32_t reason) {
+    switch (reason) {
+    case HINTIER_REASON_NONE: return "no reason given";
+    case HINTIER_REASON_VERB: return "unknown verb";
+    case HINTIER_REASON_UNSUPPORTED: return "not built into this module";
+    case HINTIER_REASON_FLAGS: return "unknown flag";
+    case HINTIER_REASON_RESERVED: return "reserved member not zero";
+    case HINTIER_REASON_CLASS: return "unknown class";
+    case HINTIER_REASON_GROUP: return "unknown group";
+    case HINTIER_REASON_ALIGN: return "misaligned range";
+    case HINTIER_REASON_RANGE: return "range ends beyond the tier";
+    case HINTIER_REASON_ACCESS: return "not allowed by the shown descriptor";
+    case HINTIER_REASON_FULL: return "table or quota full";
+    case HINTIER_REASON_FAULT: return "unreadable hint";
+    case HINTIER_REASON_STATE: return "tier suspended, failed or gone";
+    }
+    return "reason unknown to this agent";
+}
+
+Result<int> IoctlSink::bind(std::uint32_t tier) {
+    if (const auto it = bound_.find(tier); it != bound_.end()) return it->second.get();
+
+    const auto node = node_of_(tier);
+    if (!node) return Failure(node.error());
+    Fd control(::open(HINTIER_CONTROL_PATH, O_RDWR | O_CLOEXEC));
+    if (!control) return system_failure(HINTIER_CONTROL_PATH);
+    hintier_version version{};
+    if (ioctl(control.get(), HINTIER_IOC_VERSION, &version)) {
+        return system_failure(HINTIER_CONTROL_PATH);
+    }
+    if (version.major != HINTIER_ABI_MAJOR || (version.features & needed) != needed) {
+        return failure("the hintier module and this agent do not fit: install the same version of both",
+                       EPROTO);
+    }
+    const Fd device(::open(node->c_str(), O_RDONLY | O_CLOEXEC));
+    if (!device) return system_failure(*node);
+    hintier_bind bind{};
+    bind.fd = device.get();
+    if (ioctl(control.get(), HINTIER_IOC_BIND, &bind)) {
+        return system_failure(std::string("bind to ").append(*node));
+    }
+    const int fd = control.get();
+    bound_.emplace(tier, std::move(control));
+    return fd;
+}
+
+Result<void> IoctlSink::send(std::uint32_t tier, std::span<hintier_hint> hints) {
+    const auto control = bind(tier);
+    if (!control) {
+        counts_.refused += hints.size();
+        return Failure(control.error());
+    }
+    Result<void> result;
+    while (!hints.empty()) {
+        hintier_batch batch{};
+        batch.hints = reinterpret_cast<std::uintptr_t>(hints.data());
+        batch.count = static_cast<std::uint32_t>(std::min<std::size_t>(hints.size(), HINTIER_BATCH_MAX));
+        const bool failed = ioctl(*control, HINTIER_IOC_HINT, &batch) != 0;
+        const int error = failed ? errno : 0;
+        const std::size_t done = failed ? std::min(batch.done, batch.count) : batch.count;
+        ++counts_.batches;
+        counts_.sent += done;
+        for (const hintier_hint& hint : hints.first(done)) {
+            if (hint.verb < counts_.by_verb.size()) ++counts_.by_verb[hint.verb];
+        }
+        hints = hints.subspan(done);
+        if (!failed) continue;
+
+        if (error == ENODEV || error == ENXIO) {
+            counts_.refused += hints.size();
+            forget(tier);
+            return system_failure("hint", error);
+        }
+        if (result) {
+            result = failure(std::string("hint: ").append(reason_text(batch.reason)), error);
+        }
+        // A range may have become wrong since it was mapped; anything else holds for all hints.
+        if (error != ERANGE && error != EINVAL) {
+            counts_.refused += hints.size();
+            return result;
+        }
+        ++counts_.refused;
+        hints = hints.subspan(1);
+    }
+    return result;
+}
+
+} // namespace hintier
