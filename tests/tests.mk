@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Running the tests: the host's GoogleTest programs, and the VM's tests on each kernel series.
+# Every set leaves a file with its counts, also when it fails; tests/summary judges them together.
+
+HOST_COUNT := $(B)/tests/host/count
+VM_COUNTS := $(SERIES:%=$(B)/tests/vm/%/count)
+VM_ROOT := $(B)/tests/vm-root
+
+.PHONY: test-host test-vm test-run host-results vm-root $(VM_COUNTS)
+
+host-results: $(HOST_TESTS)
+	$(Q)tests/run-host $(dir $(HOST_COUNT)) $(HOST_TESTS)
+
+test-host: host-results
+	$(Q)tests/summary $(HOST_COUNT)
+
+# What `make install` installs, and the programs that tests call: the VM unpacks it over its root.
+vm-root: $(ALL) $(VM_PROGRAMS)
+	$(Q)rm -rf $(VM_ROOT)
+	$(Q)mkdir -p $(VM_ROOT)/usr/bin
+	+$(Q)$(MAKE) -s install-files DESTDIR=$(CURDIR)/$(VM_ROOT) PREFIX=/usr >/dev/null
+	$(if $(VM_PROGRAMS),$(Q)cp $(VM_PROGRAMS) $(VM_ROOT)/usr/bin/)
+
+# Two CPUs each, so one VM after the other. The count is judged by tests/summary.
+$(VM_COUNTS): $(B)/tests/vm/%/count: vm-root
+	$(Q)tests/vm/run $* $(TESTS) || [ -e $@ ]
+$(foreach series,$(wordlist 2,9,$(SERIES)),$(eval \
+	$(B)/tests/vm/$(series)/count: | $(B)/tests/vm/$(firstword $(SERIES))/count))
+
+test-vm: $(VM_COUNTS)
+	$(Q)tests/summary $(VM_COUNTS)
+
+test-run: host-results $(VM_COUNTS)
+	$(Q)tests/summary $(HOST_COUNT) $(VM_COUNTS)
+
+# ---- lint --------------------------------------------------------------------------------------
+
+# The tests have no interpreter line, and set variables for those who source them.
+LINTS += lint-vm
+.PHONY: lint-vm
+lint-vm:
+	$(call say,SHELLCK,tests/vm)
+	$(Q)shellcheck -s bash -S warning -e SC2034 tests/vm/[0-9]*[a-z0-9] tests/vm/lib.sh
