@@ -54,7 +54,7 @@ private:
     void arrivals(Time now);
     void ends(Time now);
     void reap(Time now);
-    void perform(const std::vector<Action>& actions);
+    void perform(Time now, const std::vector<Action>& actions);
     void take(Time now, const Done& done);
     void pass_mark(Time now);
     Counts counts(Time now) const;
@@ -136,7 +136,7 @@ Time Replay::next_due() const {
 void Replay::fire(Time now) {
     while (compute_due_ <= now) {
         const Time due = std::exchange(compute_due_, kNever);
-        perform(server_.computed(due));
+        perform(now, server_.computed(due));
     }
     if (!marked_ && now >= from_ms(plan_.mark_ms)) pass_mark(now);
     arrivals(now);
@@ -162,7 +162,7 @@ void Replay::arrivals(Time now) {
         latest_ = std::max(latest_, now - due);
         for (const BlockId block : plan_.blocks_of(request))
             reaper_.wanted(block);
-        perform(server_.arrive(due, static_cast<std::uint32_t>(next_request_), exists));
+        perform(now, server_.arrive(due, static_cast<std::uint32_t>(next_request_), exists));
     }
 }
 
@@ -220,7 +220,7 @@ void Replay::take(Time now, const Done& done) {
     case Done::Kind::missing:
         counts_.load_missing += done.kind == Done::Kind::missing;
         reaper_.touched(now, done.block);
-        perform(server_.loaded(now, done.block, done.kind == Done::Kind::loaded));
+        perform(now, server_.loaded(now, done.block, done.kind == Done::Kind::loaded));
         break;
     case Done::Kind::removed:
         counts_.removed++;

@@ -22,6 +22,6 @@ $(B)/ht_replay: $(REPLAY_OBJ)
 
 $(B)/test-replay: $(REPLAY_TESTS) $(REPLAY_CORE)
 	$(call say,LD,$@)
-	$(Q)$(CXX) -o $@ $^ -lgtest -lgtest_main -pthread
+	$(Q)$(CXX) -o $@ $^ -lgmock -lgtest -lgtest_main -pthread
 
 -include $(REPLAY_OBJ:.o=.d) $(REPLAY_TESTS:.o=.d)

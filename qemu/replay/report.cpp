@@ -32,9 +32,7 @@ Times collect(const std::vector<Outcome>& outcomes, Time mark) {
     return times;
 }
 
-double rounded(double value, double step) {
-    return std::round(value / step) * step;
-}
+double rounded(double value, double parts) { return std::round(value * parts) / parts; }
 
 nlohmann::ordered_json percentiles(const std::vector<Time>& times) {
     return {{"p50", percentile_ms(times, 0.50)},
