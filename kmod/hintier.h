@@ -14,7 +14,7 @@
  *   shard lock (irq safe)     one at a time, never two
  *   engine lock (irq safe)    a leaf, may be taken inside a shard lock
  *   ht_tier.wait_lock, xfer locks (irq safe): leaves, may be taken inside a shard lock
- * The registry's mutex is taken alone. Nothing sleeps, allocates or submits under a spin lock.
+ * The registry's mutex is taken inside ht_dev.api, and nothing inside it. Nothing sleeps, allocates or submits under a spin lock.
  */
 #ifndef HT_HINTIER_H
 #define HT_HINTIER_H
@@ -40,13 +40,16 @@ struct ht_dev {
 	u8 uuid[16];                    /* const: of the pair */
 	u32 extent_bytes;               /* const */
 	u32 instances;                  /* tables that hold it; registry mutex */
-	bool gone;                      /* api: the last table is gone */
+	bool gone;                      /* the last table is gone */
+	bool ready;                     /* api: the tier answers calls: not suspended */
+	bool announced;                 /* HINTIER_EV_CREATED was sent */
 	struct rw_semaphore api;
-	struct ht_tier *tier;           /* api: NULL while suspended */
+	struct ht_tier *tier;           /* api and registry mutex: the live one */
 	struct ht_stats_cpu __percpu *stats;
 	u64 bytes;                      /* of the tier, as of the newest table */
 	u32 mode;                       /* enum hintier_mode, newest */
 	atomic64_t events;              /* sequence numbers of ht_event() */
+	u32 epoch;                      /* write epoch that a table stopped with */
 };
 
 /* ---- registry.c: finding tiers ------------------------------------------------------------ */
@@ -99,7 +102,7 @@ int ht_dev_stats(struct ht_dev *dev, struct ht_stats *ret);
 /* A tunable by name, as the `set` message: -ENOENT unknown, -EINVAL no number, -ERANGE bounds. */
 int ht_dev_set(struct ht_dev *dev, const char *key, const char *value);
 
-/* Class, group, object and depth of what has a slot, and of ranges written from now on. */
+/* Class, group, object and depth of what has a slot now; the rest is skipped. */
 int ht_dev_classify(struct ht_dev *dev, const struct hintier_hint *hint);
 /* Queues; -ENOSPC when the queue is full. */
 int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint);

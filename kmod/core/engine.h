@@ -19,6 +19,9 @@ struct ht_tunables {
 	u32 high;        /* dirty slots, percent of all: destaging starts above */
 	u32 low;         /* and stops below */
 	u32 reserve;     /* free slots kept, per mille of all */
+	u32 spread;      /* percent of all slots that dirty ones may age to before every second run of
+			  * extents is destaged early, so that both devices can serve it; 0: off */
+	u32 balance;     /* 1: a clean unit is read from the device with less to read */
 	u32 promote;     /* 0 never, 1 first read, 2 second read within memory of the ghosts */
 	u32 window;      /* destages in flight when no demand read waits for bulk */
 	u32 window_busy; /* and when one does */
@@ -35,21 +38,20 @@ enum ht_work {
 
 /* What the engine must be told to decide. */
 struct ht_situation {
-	u32 dirty;       /* slots, sums over the shards */
-	u32 clean;
-	u32 destaging;   /* transfers in flight */
-	u32 freeing;     /* slots on their way to the pool that need only a commit */
+	u32 destaging;   /* destages in flight */
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
 };
 
 struct ht_engine {
 	struct ht_slot *slots;
-	u32 nr;                    /* slots in all */
-	u32 head[HT_LISTS];
+	u32 nr;              /* slots in all */
+	u32 run_shift;       /* log2 of the extents in 256 KiB: the unit of spreading */
+	u32 head[HT_LISTS];  /* oldest */
 	u32 tail[HT_LISTS];
 	u32 count[HT_LISTS];
-	bool destaging;            /* between the high and the low mark, on the way down */
+	u32 early;           /* slots at the dirty list's head whose owner said DONE */
+	bool destaging;      /* on the way down from the high to the low mark */
 	struct ht_tunables tune;
 };
 
@@ -62,17 +64,30 @@ struct ht_tunable {
 	size_t offset;             /* in struct ht_tunables */
 };
 const struct ht_tunable *ht_tunable(u32 nth);
+u32 ht_tunable_get(const struct ht_tunables *tune, const struct ht_tunable *t);
 /* 0, -ENOENT or -ERANGE. */
 int ht_tunable_set(struct ht_tunables *tune, const char *key, u64 value);
 
-void ht_engine_init(struct ht_engine *engine, struct ht_slot *slots, u32 nr);
+void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, struct ht_slot *slots);
+/* Dirty slots on lists: all but those in a transfer. */
+static inline u32 ht_engine_dirty(const struct ht_engine *engine)
+{
+	return engine->count[HT_LIST_DIRTY] + engine->count[HT_LIST_AGED];
+}
+
 void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list);
+/* Does nothing for a slot that is on no list: its owner will place it. */
 void ht_engine_remove(struct ht_engine *engine, u32 slot);
-/* A free slot, or HT_NIL; `spare`: leave the reserve alone. */
+void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list);
+/* Its owner said DONE: to the front of what is destaged, and destage it soon. */
+void ht_engine_hurry(struct ht_engine *engine, u32 slot);
+
+/* A free slot, off its list, or HT_NIL; `spare`: leave the reserve alone. */
 u32 ht_engine_take(struct ht_engine *engine, bool spare);
-/* Free slots that must be kept for writes. */
+/* Free slots that are kept for writes. */
 u32 ht_engine_reserve(const struct ht_engine *engine);
-bool ht_engine_wants(const struct ht_engine *engine, const struct ht_situation *now);
+
+/* What to do next, and with which slot (off its list; the caller owns it now). */
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now,
 			    u32 *ret_slot);
 

@@ -9,7 +9,6 @@
 #ifdef __KERNEL__
 
 #include <linux/build_bug.h>
-#include <linux/byteorder/generic.h>
 #include <linux/errno.h>
 #include <linux/string.h>
 #include <linux/types.h>

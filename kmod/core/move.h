@@ -33,8 +33,7 @@ struct ht_move {
 /* False if there is nothing dirty, or it is busy: its home is being written, or it moves. */
 bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret);
 /* HT_ACT_*; *ret_clean tells whether the units count as clean now. */
-u32 ht_destage_finish(struct ht_map *map, struct ht_shard *shard, const struct ht_move *move,
-		      bool ok, bool *ret_clean);
+u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean);
 
 /* A free slot for an extent without one. False if its home is being written just now. */
 bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent,
@@ -42,8 +41,7 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 /* Still wanted? Else the slot must not be written. */
 bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move);
 /* HT_ACT_*; *ret_valid tells whether the slot serves reads now. */
-u32 ht_fill_finish(struct ht_map *map, struct ht_shard *shard, const struct ht_move *move, bool ok,
-		   bool *ret_valid);
+u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_valid);
 
 /* Next run of units to move at or after *unit: [*unit, *end). False when there is none. */
 bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end);

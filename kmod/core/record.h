@@ -30,20 +30,21 @@ static inline u32 ht_record_sector(const struct ht_geometry *geo, u32 slot)
 }
 
 /* What must be flushed before this record may be written: bits of ret. */
-#define HT_GATHER_CHANGED (1U << 0)   /* the slot differed from its last record */
-#define HT_GATHER_NEEDS_BULK (1U << 1) /* it says clean or free: its home must be durable */
+#define HT_GATHER_CHANGED (1U << 0) /* the slot differed from its last record */
+#define HT_GATHER_BULK (1U << 1)    /* its home was written behind it: flush bulk first */
+#define HT_GATHER_AGAIN (1U << 2)   /* it says less than it could: gather it again later */
 
 u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret);
-/* Returns true if the slot was unhashed and goes to the pool. */
-bool ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *record);
+/* Returns HT_ACT_FREE if the slot was unhashed and goes to the pool, else 0. */
+u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *record);
 void ht_record_revert(struct ht_map *map, u32 slot);
 
 /*
  * Takes a record found at activation into an empty map; no locks. HT_REFUSE_RECORD if it cannot
  * be true. `trust_clean` false voids clean units (pair epoch mismatch).
  */
-enum ht_refusal ht_record_load(struct ht_map *map, struct ht_shard *shard, u32 slot,
-			       const struct ht_record *record, bool trust_clean);
+enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_record *record,
+			       bool trust_clean);
 
 HT_CORE_END
 

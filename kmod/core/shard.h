@@ -31,8 +31,9 @@ enum ht_verdict {
 /* What else the caller has to do; bits, returned beside verdicts. */
 #define HT_ACT_RECORD (1U << 0) /* the slot's record sector must be written some time */
 #define HT_ACT_FREE (1U << 1)   /* the slot was unhashed and is recorded free: to the pool */
-#define HT_ACT_FETCH (1U << 2)  /* first read of a fetched slot: that FETCH was timely */
-#define HT_ACT_LOST_FETCH (1U << 3) /* a fetched slot left or was overwritten unread */
+#define HT_ACT_LIST (1U << 2)   /* the slot belongs on another list now: ht_list_of() */
+#define HT_ACT_FETCH (1U << 3)  /* first read of a fetched slot: that FETCH was timely */
+#define HT_ACT_UNUSED (1U << 4) /* a fetched slot left without being read */
 
 enum ht_request_op {
 	HT_REQ_READ,
@@ -43,7 +44,9 @@ enum ht_request_op {
 
 struct ht_request {
 	u8 op;          /* enum ht_request_op */
-	bool no_admit;  /* write: the caller has no slot for it */
+	bool no_admit;  /* WRITE: the caller has no slot for it */
+	bool pass;      /* DISCARD: it is to go down to the home as well */
+	bool from_home; /* READ: what is clean may as well come from home */
 	u32 extent;
 	u32 from;       /* sectors within the extent, from < to */
 	u32 to;
@@ -53,10 +56,9 @@ struct ht_answer {
 	u8 verdict;     /* enum ht_verdict */
 	u8 klass;       /* of the slot, 0 without */
 	u8 act;         /* HT_ACT_* */
-	bool known;     /* first touch knowledge: the extent has a slot */
 	u32 slot;       /* HT_NIL: none */
 	u32 to;         /* the verdict holds for sectors [from, to) */
-	u32 fetch;      /* with HT_ACT_FETCH or HT_ACT_LOST_FETCH */
+	u32 fetch;      /* with HT_ACT_FETCH or HT_ACT_UNUSED: which one */
 	u32 dropped;    /* DISCARD: dirty units forgotten */
 };
 
@@ -67,24 +69,29 @@ void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_reques
 	      struct ht_answer *ret);
 
 /*
- * The piece [from, to) that `answer` sent to a device has ended; `ok` if it succeeded. Returns
- * HT_ACT_*. With HT_ACT_RECORD a FUA write must not be acknowledged before the next commit.
+ * The piece that `verdict` sent to a device has ended; `ok` if it succeeded. Returns HT_ACT_*.
+ * `slot` is HT_NIL for what went home.
  */
 u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
 	   u8 verdict, bool ok);
 
-/* Hashes a free slot under an extent that has none, as LIVE and empty, or for a fill. */
+/* Hashes a free slot under an extent that has none. */
 void ht_admit(struct ht_map *map, u32 slot, u32 extent, enum ht_slot_state state);
 
-/* May the slot go to the pool: empty, idle, and recorded free? Unhashes it if so. */
-bool ht_release(struct ht_map *map, u32 slot);
+/*
+ * Unhashes the slot if it may go to the pool: empty, idle, and recorded free. Returns
+ * HT_ACT_FREE or 0.
+ */
+u32 ht_release(struct ht_map *map, u32 slot);
 
-/* Forgets every unit of a slot that has none dirty and no transfer; HT_ACT_*. */
-u32 ht_forget(struct ht_map *map, struct ht_shard *shard, u32 slot);
+/*
+ * Forgets the clean units of a slot; refuses (returns false) if one is dirty or being written,
+ * or a transfer is in flight. *ret_act: HT_ACT_*.
+ */
+bool ht_forget(struct ht_map *map, u32 slot, u32 *ret_act);
 
-/* Does the slot hold nothing that its home does not? */
-bool ht_is_clean(const struct ht_map *map, u32 slot);
-bool ht_is_empty(const struct ht_map *map, u32 slot);
+/* Where the slot belongs, by what its units are. */
+enum ht_list ht_list_of(const struct ht_map *map, u32 slot);
 u32 ht_count_units(const struct ht_map *map, u32 slot, enum ht_bits which);
 
 HT_CORE_END

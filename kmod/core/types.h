@@ -52,35 +52,39 @@ enum ht_slot_state {
 #define HT_F_DONE (1U << 4)     /* its owner said DONE: destage and forget it first */
 #define HT_F_CANCEL (1U << 5)   /* the fill in flight is overtaken by a write */
 #define HT_F_LATE (1U << 6)     /* a read waits for the fill in flight */
+#define HT_F_HOME (1U << 7)     /* home was written behind it: flush bulk before its next record */
 
 enum ht_list {
 	HT_LIST_NONE = 0, /* taken off: owned by a transfer, or bad */
-	HT_LIST_FREE,
-	HT_LIST_DIRTY,    /* oldest first; may hold slots that have become clean or empty */
-	HT_LIST_CLEAN,    /* oldest first; may hold slots that have become dirty or empty */
+	HT_LIST_FREE,     /* not hashed, recorded free */
+	HT_LIST_EMPTY,    /* hashed without units: a write is on its way, or a commit must pass */
+	HT_LIST_CLEAN,    /* no unit dirty */
+	HT_LIST_DIRTY,    /* some unit dirty */
+	HT_LIST_AGED,     /* dirty too: past the spread mark, and left dirty there */
 	HT_LISTS
 };
 
 struct ht_slot {
-	u32 next;    /* next slot in the hash chain */
-	u32 extent;  /* HT_NIL: not hashed */
-	u32 gen;     /* moves with every write, discard and drop */
-	u32 epoch;   /* write epoch of the newest write */
-	u32 prev;    /* list neighbours */
+	u32 next;         /* next slot in the hash chain */
+	u32 extent;       /* HT_NIL: not hashed */
+	u32 gen;          /* moves with every write, discard and drop */
+	u32 epoch;        /* write epoch of the newest write */
+	union {
+		u32 prev; /* list neighbours */
+		u32 move; /* on no list: number of the transfer in flight */
+	};
 	u32 link;
-	u32 fetch;   /* number of the FETCH that brought it */
-	u16 readers; /* requests in flight */
+	u32 fetch;        /* number of the FETCH that brought it */
+	u16 readers;      /* requests in flight */
 	u16 writers;
-	u8 state;    /* enum ht_slot_state */
+	u8 state;         /* enum ht_slot_state */
 	u8 flags;
-	u8 list;     /* enum ht_list */
-	u8 touched;  /* read or written since the list last looked */
+	u8 list;          /* enum ht_list */
+	u8 touched;       /* read since its list last looked */
 	u16 group;
-	u16 move;    /* number of the transfer in flight */
-	u8 klass;    /* enum hintier_class */
-	u8 depth;    /* in its chain, saturated */
-	u16 object_hi;
-	u32 object_lo;
+	u8 klass;         /* enum hintier_class */
+	u8 depth;         /* in its chain, saturated */
+	u64 object;       /* what it belongs to, as the agent numbers it */
 };
 static_assert(sizeof(struct ht_slot) == 48, "memory per slot is promised");
 
@@ -97,8 +101,6 @@ enum ht_bits {
 
 /* A shard of the hash; its caller holds the shard's lock. */
 struct ht_shard {
-	u32 dirty;             /* slots with a dirty unit */
-	u32 clean;             /* slots with valid units and no dirty one */
 	u16 homing[HT_HOMING];
 };
 

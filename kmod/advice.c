@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What control.c, netlink.c and messages ask of a live tier: hints, residency, tunables. A hint
+ * for a range walks what has a slot there, at most once over all slots, so that a range of any
+ * length is bounded work.
+ */
+#include "tier.h"
+
+#include <linux/sched/signal.h>
+
+struct ht_range {
+	u32 from;       /* extents */
+	u32 to;
+	bool inner;     /* only those that lie wholly inside */
+};
+
+/* Extents that a byte range touches, or those that it covers. -ERANGE beyond the tier. */
+static int range_of(struct ht_tier *t, u64 offset, u64 length, bool inner, struct ht_range *ret)
+{
+	u32 shift = t->map.geo.extent_shift + SECTOR_SHIFT;
+	u64 size = (u64)t->map.geo.extents << shift;
+
+	if (offset > size || length > size - offset)
+		return -ERANGE;
+	if (inner) {
+		ret->from = (offset + (1ULL << shift) - 1) >> shift;
+		ret->to = (offset + length) >> shift;
+	} else {
+		ret->from = offset >> shift;
+		ret->to = (offset + length + (1ULL << shift) - 1) >> shift;
+	}
+	return 0;
+}
+
+typedef void (*visit_fn)(struct ht_tier *t, u32 slot, const struct hintier_hint *hint);
+
+static void visit_extent(struct ht_tier *t, u32 extent, visit_fn visit,
+			 const struct hintier_hint *hint)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	u32 slot;
+
+	shard = ht_shard_lock(t, extent, &flags);
+	slot = ht_lookup(&t->map, extent);
+	if (slot != HT_NIL)
+		visit(t, slot, hint);
+	ht_shard_unlock(shard, flags);
+}
+
+/* Visits each slot of the range under its shard's lock, by extents or by slots. */
+static void visit_range(struct ht_tier *t, const struct ht_range *range, visit_fn visit,
+			const struct hintier_hint *hint)
+{
+	u32 slot, extent;
+
+	if (range->from >= range->to)
+		return;
+	if (range->to - range->from <= t->map.geo.slots) {
+		for (extent = range->from; extent < range->to; extent++) {
+			visit_extent(t, extent, visit, hint);
+			if (!(extent % 1024))
+				cond_resched();
+		}
+		return;
+	}
+	for (slot = 0; slot < t->map.geo.slots; slot++) {
+		extent = READ_ONCE(t->map.slots[slot].extent);
+		if (extent >= range->from && extent < range->to)
+			visit_extent(t, extent, visit, hint);
+		if (!(slot % 1024))
+			cond_resched();
+	}
+}
+
+/* ---- hints ---------------------------------------------------------------------------------- */
+
+void ht_hint_apply(struct ht_slot *s, u8 klass, u16 group, u64 object, u32 depth)
+{
+	s->klass = klass;
+	s->group = group;
+	s->depth = min(depth, 255U);
+	s->object = object;
+}
+
+static void classify(struct ht_tier *t, u32 slot, const struct hintier_hint *hint)
+{
+	struct ht_slot *s = &t->map.slots[slot];
+
+	ht_hint_apply(s, hint->klass, hint->group, hint->object, hint->depth);
+	if (hint->flags & HINTIER_FLAG_TOUCH)
+		s->touched = 1;
+}
+
+static void done(struct ht_tier *t, u32 slot, const struct hintier_hint *hint)
+{
+	struct ht_slot *s = &t->map.slots[slot];
+	unsigned long flags;
+	u32 act;
+
+	/* R12: written since the caller looked where its file lies. */
+	if (s->epoch >= hint->epoch)
+		return;
+	s->touched = 0;
+	if (ht_forget(&t->map, slot, &act)) {
+		ht_act(t, slot, act, 0);
+		return;
+	}
+	s->flags |= HT_F_DONE;
+	spin_lock_irqsave(&t->engine_lock, flags);
+	ht_engine_hurry(&t->engine, slot);
+	spin_unlock_irqrestore(&t->engine_lock, flags);
+}
+
+static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, bool inner,
+		      visit_fn visit)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	struct ht_range range;
+	int r;
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	r = range_of(t, hint->offset, hint->length, inner, &range);
+	if (!r)
+		visit_range(t, &range, visit, hint);
+	if (!r && visit == done)
+		ht_worker_kick(t);
+	ht_dev_release(dev);
+	return r;
+}
+
+int ht_dev_classify(struct ht_dev *dev, const struct hintier_hint *hint)
+{
+	return hint_range(dev, hint, false, classify);
+}
+
+int ht_dev_done(struct ht_dev *dev, const struct hintier_hint *hint)
+{
+	return hint_range(dev, hint, true, done);
+}
+
+int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	struct ht_range range;
+	int r;
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	r = range_of(t, hint->offset, hint->length, false, &range);
+	if (!r && range.from < range.to)
+		r = ht_fetch_queue(t, hint, range.from, range.to);
+	ht_dev_release(dev);
+	return r;
+}
+
+int ht_dev_epoch(struct ht_dev *dev, u64 *ret)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	/* Slots are stamped from it under their shard's lock; a late stamp is only too old by one. */
+	spin_lock_irq(&t->engine_lock);
+	*ret = ++t->map.epoch;
+	spin_unlock_irq(&t->engine_lock);
+	ht_dev_release(dev);
+	return 0;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+struct answer {
+	struct hintier_residency *buf;
+	u32 max;
+	u32 count;
+};
+
+/* Adds a run; false if there is no room for it. */
+static bool add_run(struct answer *a, const struct hintier_residency *run)
+{
+	struct hintier_residency *last = a->count ? &a->buf[a->count - 1] : NULL;
+
+	if (last && last->offset + last->length == run->offset && last->state == run->state &&
+	    last->klass == run->klass && last->group == run->group && last->object == run->object) {
+		last->length += run->length;
+		return true;
+	}
+	if (a->count == a->max)
+		return false;
+	a->buf[a->count++] = *run;
+	return true;
+}
+
+/* What a slot says about one unit; under its shard's lock. */
+static void unit_state(struct ht_tier *t, u32 slot, u32 unit, struct hintier_residency *ret)
+{
+	const struct ht_slot *s = &t->map.slots[slot];
+
+	ret->state = 0;
+	if (ht_slot_bits(&t->map, slot, HT_VALID)[unit / 16] >> unit % 16 & 1)
+		ret->state |= HINTIER_IS_FAST;
+	if (ht_slot_bits(&t->map, slot, HT_DIRTY)[unit / 16] >> unit % 16 & 1)
+		ret->state |= HINTIER_IS_DIRTY;
+	if (s->state == HT_SLOT_FILL || s->state == HT_SLOT_DESTAGE)
+		ret->state |= HINTIER_IS_MOVING;
+	ret->klass = s->klass;
+	ret->group = s->group;
+	ret->object = s->object;
+}
+
+/* Adds the units [offset, end) of one extent; returns how far it came. */
+static u64 query_extent(struct ht_tier *t, u32 extent, u64 offset, u64 end, struct answer *a)
+{
+	struct hintier_residency run = { .offset = offset, .length = end - offset };
+	u64 start = (u64)extent << (t->map.geo.extent_shift + SECTOR_SHIFT);
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	u32 slot;
+
+	shard = ht_shard_lock(t, extent, &flags);
+	slot = ht_lookup(&t->map, extent);
+	if (slot == HT_NIL) {
+		if (add_run(a, &run))
+			offset = end;
+	} else {
+		run.length = HINTIER_UNIT_BYTES;
+		for (; offset < end; offset += HINTIER_UNIT_BYTES) {
+			run.offset = offset;
+			unit_state(t, slot, (offset - start) / HINTIER_UNIT_BYTES, &run);
+			if (!add_run(a, &run))
+				break;
+		}
+	}
+	ht_shard_unlock(shard, flags);
+	return offset;
+}
+
+int ht_dev_query(struct ht_dev *dev, u64 offset, u64 length, struct hintier_residency *buf,
+		 u32 max, u32 *ret_count, u64 *ret_next)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	struct answer a = { .buf = buf, .max = max };
+	u64 end = offset + length, stop, next;
+	struct ht_range range;
+	u32 shift;
+	int r;
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	shift = t->map.geo.extent_shift + SECTOR_SHIFT;
+	r = range_of(t, offset, length, false, &range);
+	while (!r && offset < end) {
+		stop = min(end, ((offset >> shift) + 1) << shift);
+		next = query_extent(t, offset >> shift, offset, stop, &a);
+		if (next < stop) {
+			offset = next;
+			break;
+		}
+		offset = next;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			r = -EINTR;
+	}
+	ht_dev_release(dev);
+	*ret_count = a.count;
+	*ret_next = offset;
+	return r;
+}
+
+int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
+{
+	struct ht_tier *t;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->devt = dev->devt;
+	memcpy(ret->uuid, dev->uuid, sizeof(ret->uuid));
+	ret->extent_bytes = dev->extent_bytes;
+	t = ht_dev_hold(dev);
+	if (PTR_ERR_OR_ZERO(t) == -ENODEV)
+		return -ENODEV;
+	ret->bytes = READ_ONCE(dev->bytes);
+	ret->mode = READ_ONCE(dev->mode);
+	if (IS_ERR(t))
+		return 0;
+	ret->slots = t->map.geo.slots;
+	ret->free = READ_ONCE(t->engine.count[HT_LIST_FREE]);
+	ret->dirty = ht_engine_dirty(&t->engine) + READ_ONCE(t->destaging);
+	ret->clean = READ_ONCE(t->engine.count[HT_LIST_CLEAN]);
+	ht_dev_release(dev);
+	return 0;
+}
+
+/* ---- tunables ------------------------------------------------------------------------------- */
+
+int ht_tier_set(struct ht_tier *t, const char *key, const char *value)
+{
+	u64 number;
+	int r;
+
+	r = kstrtoull(value, 0, &number);
+	if (r)
+		return -EINVAL;
+	spin_lock_irq(&t->engine_lock);
+	r = ht_tunable_set(&t->engine.tune, key, number);
+	spin_unlock_irq(&t->engine_lock);
+	if (!r)
+		ht_worker_kick(t);
+	return r;
+}
+
+int ht_dev_set(struct ht_dev *dev, const char *key, const char *value)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	int r;
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	r = ht_tier_set(t, key, value);
+	ht_dev_release(dev);
+	return r;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine: lists of slots and the choice of background work. See engine.h.
+ *
+ * Free slots leave in the order in which they came, so extents that were written together and
+ * died together are taken together again and stay neighbours on fast: one request then spans
+ * several extents. Dirty and clean slots are kept in order of age; one that was read since the
+ * list last looked at it gets a second chance, so that a hit costs a byte and no list move.
+ */
+#include "engine.h"
+
+/* Second chances in one decision: bounds the time under the lock. */
+#define ROTATIONS 32
+
+#define TUNABLE(name, lo, hi) { #name, lo, hi, offsetof(struct ht_tunables, name) }
+
+static const struct ht_tunable tunables[] = {
+	TUNABLE(high, 1, 99),
+	TUNABLE(low, 0, 99),
+	TUNABLE(reserve, 1, 500),
+	TUNABLE(spread, 0, 100),
+	TUNABLE(balance, 0, 1),
+	TUNABLE(promote, 0, 2),
+	TUNABLE(window, 1, 64),
+	TUNABLE(window_busy, 0, 64),
+	TUNABLE(fetches, 0, 64),
+	TUNABLE(commit_ms, 1, 60000),
+	TUNABLE(pass_discard, 0, 1),
+};
+
+void ht_tunables_init(struct ht_tunables *tune)
+{
+	tune->high = 92;
+	tune->low = 90;
+	tune->reserve = 20;
+	tune->spread = 40;
+	tune->balance = 1;
+	tune->promote = 2;
+	tune->window = 8;
+	tune->window_busy = 2;
+	tune->fetches = 16;
+	tune->commit_ms = 1000;
+	tune->pass_discard = 1;
+}
+
+const struct ht_tunable *ht_tunable(u32 nth)
+{
+	return nth < sizeof(tunables) / sizeof(tunables[0]) ? &tunables[nth] : NULL;
+}
+
+int ht_tunable_set(struct ht_tunables *tune, const char *key, u64 value)
+{
+	const struct ht_tunable *t;
+
+	for (u32 i = 0; (t = ht_tunable(i)); i++) {
+		if (strcmp(key, t->key))
+			continue;
+		if (value < t->min || value > t->max)
+			return -ERANGE;
+		*(u32 *)((char *)tune + t->offset) = (u32)value;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+u32 ht_tunable_get(const struct ht_tunables *tune, const struct ht_tunable *t)
+{
+	return *(const u32 *)((const char *)tune + t->offset);
+}
+
+void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, struct ht_slot *slots)
+{
+	engine->slots = slots;
+	engine->nr = geo->slots;
+	engine->run_shift = geo->extent_shift < 9 ? 9 - geo->extent_shift : 0;
+	engine->destaging = false;
+	engine->early = 0;
+	for (u32 list = 0; list < HT_LISTS; list++) {
+		engine->head[list] = HT_NIL;
+		engine->tail[list] = HT_NIL;
+		engine->count[list] = 0;
+	}
+}
+
+void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list)
+{
+	struct ht_slot *s = &engine->slots[slot];
+
+	s->list = (u8)list;
+	s->link = HT_NIL;
+	s->prev = engine->tail[list];
+	if (s->prev == HT_NIL)
+		engine->head[list] = slot;
+	else
+		engine->slots[s->prev].link = slot;
+	engine->tail[list] = slot;
+	engine->count[list]++;
+}
+
+static void prepend(struct ht_engine *engine, u32 slot, enum ht_list list)
+{
+	struct ht_slot *s = &engine->slots[slot];
+
+	s->list = (u8)list;
+	s->prev = HT_NIL;
+	s->link = engine->head[list];
+	if (s->link == HT_NIL)
+		engine->tail[list] = slot;
+	else
+		engine->slots[s->link].prev = slot;
+	engine->head[list] = slot;
+	engine->count[list]++;
+}
+
+void ht_engine_remove(struct ht_engine *engine, u32 slot)
+{
+	struct ht_slot *s = &engine->slots[slot];
+	u32 list = s->list;
+
+	if (list == HT_LIST_NONE)
+		return;
+	if (s->prev == HT_NIL)
+		engine->head[list] = s->link;
+	else
+		engine->slots[s->prev].link = s->link;
+	if (s->link == HT_NIL)
+		engine->tail[list] = s->prev;
+	else
+		engine->slots[s->link].prev = s->prev;
+	engine->count[list]--;
+	s->list = HT_LIST_NONE;
+}
+
+void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list)
+{
+	struct ht_slot *s = &engine->slots[slot];
+
+	if (s->list == HT_LIST_NONE || s->list == (u8)list ||
+	    (s->list == HT_LIST_AGED && list == HT_LIST_DIRTY))
+		return;
+	ht_engine_remove(engine, slot);
+	ht_engine_append(engine, slot, list);
+}
+
+void ht_engine_hurry(struct ht_engine *engine, u32 slot)
+{
+	u32 list = engine->slots[slot].list;
+
+	if (list != HT_LIST_DIRTY && list != HT_LIST_AGED)
+		return;
+	ht_engine_remove(engine, slot);
+	prepend(engine, slot, HT_LIST_AGED);
+	engine->early++;
+}
+
+u32 ht_engine_reserve(const struct ht_engine *engine)
+{
+	u32 wanted = (u32)((u64)engine->nr * engine->tune.reserve / 1000);
+	u32 floor = engine->nr / 8 < 32 ? engine->nr / 8 : 32;
+
+	return wanted > floor ? wanted : floor;
+}
+
+u32 ht_engine_take(struct ht_engine *engine, bool spare)
+{
+	u32 slot = engine->head[HT_LIST_FREE];
+
+	if (slot == HT_NIL ||
+	    (spare && engine->count[HT_LIST_FREE] <= ht_engine_reserve(engine)))
+		return HT_NIL;
+	ht_engine_remove(engine, slot);
+	return slot;
+}
+
+/* Oldest slot of a list that was not touched since it was last looked at. */
+static u32 oldest(struct ht_engine *engine, enum ht_list list)
+{
+	u32 slot = engine->head[list];
+
+	for (u32 i = 0; i < ROTATIONS && engine->slots[slot].touched; i++) {
+		engine->slots[slot].touched = 0;
+		ht_engine_remove(engine, slot);
+		ht_engine_append(engine, slot, list);
+		slot = engine->head[list];
+	}
+	return slot;
+}
+
+/* Is the pool short, counting what needs only a commit to get there? */
+static bool pool_short(const struct ht_engine *engine, u32 margin)
+{
+	u32 reserve = ht_engine_reserve(engine);
+
+	return engine->count[HT_LIST_FREE] + engine->count[HT_LIST_EMPTY] <
+	       reserve + reserve / 8 * margin;
+}
+
+/* May another destage start? Demand reads on bulk make room only when slots run out. */
+static bool window_open(const struct ht_engine *engine, const struct ht_situation *now)
+{
+	const struct ht_tunables *tune = &engine->tune;
+
+	return now->destaging < (now->reads_wait && !pool_short(engine, 0) ? tune->window_busy :
+									     tune->window);
+}
+
+static bool wants_destage(struct ht_engine *engine, const struct ht_situation *now)
+{
+	u64 dirty = (u64)(ht_engine_dirty(engine) + now->destaging) * 100;
+
+	if (dirty > (u64)engine->nr * engine->tune.high)
+		engine->destaging = true;
+	else if (dirty <= (u64)engine->nr * engine->tune.low)
+		engine->destaging = false;
+	return engine->destaging || now->drain || engine->early ||
+	       (pool_short(engine, 0) && !engine->count[HT_LIST_CLEAN]);
+}
+
+/*
+ * Dirty slots beyond the spread mark are looked at once: of the runs of extents every second one
+ * is destaged and stays as clean, so that what lives long can be read from both devices.
+ */
+static u32 spread(struct ht_engine *engine)
+{
+	u64 young = (u64)engine->nr * engine->tune.spread / 100;
+	u32 slot;
+
+	for (u32 i = 0; i < ROTATIONS && engine->tune.spread; i++) {
+		if (engine->count[HT_LIST_DIRTY] <= young)
+			break;
+		slot = engine->head[HT_LIST_DIRTY];
+		ht_engine_remove(engine, slot);
+		if (engine->slots[slot].extent >> engine->run_shift & 1)
+			return slot;
+		ht_engine_append(engine, slot, HT_LIST_AGED);
+	}
+	return HT_NIL;
+}
+
+enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
+{
+	enum ht_list list;
+
+	/* Ahead of need: a little more than the reserve, so that promotions find room. */
+	if (engine->count[HT_LIST_CLEAN] && pool_short(engine, 2)) {
+		*ret_slot = oldest(engine, HT_LIST_CLEAN);
+		ht_engine_remove(engine, *ret_slot);
+		return HT_WORK_EVICT;
+	}
+	if (!window_open(engine, now))
+		return HT_WORK_NONE;
+	if (ht_engine_dirty(engine) && wants_destage(engine, now)) {
+		list = engine->count[HT_LIST_AGED] ? HT_LIST_AGED : HT_LIST_DIRTY;
+		if (engine->early) {
+			engine->early--;
+			*ret_slot = engine->head[list];
+		} else {
+			*ret_slot = oldest(engine, list);
+		}
+		ht_engine_remove(engine, *ret_slot);
+		return HT_WORK_DESTAGE;
+	}
+	*ret_slot = spread(engine);
+	return *ret_slot == HT_NIL ? HT_WORK_NONE : HT_WORK_DESTAGE;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Transfers between a slot and a home. See move.h for the recipe.
+ */
+#include "move.h"
+
+#include "bits.h"
+#include "shard.h"
+
+static struct ht_slot *slot_of(const struct ht_map *map, u32 slot)
+{
+	return &map->slots[slot];
+}
+
+/* R5: somebody writes this home, or one that shares its counter. */
+static bool home_busy(const struct ht_shard *shard, u32 extent)
+{
+	return shard->homing[extent % HT_HOMING];
+}
+
+bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+
+	if (s->state != HT_SLOT_LIVE || home_busy(shard, s->extent))
+		return false;
+	ret->count = ht_count_units(map, slot, HT_DIRTY);
+	if (!ret->count)
+		return false;
+	ret->slot = slot;
+	ret->extent = s->extent;
+	ret->gen = s->gen;
+	for (u32 w = 0; w < map->geo.words; w++)
+		ret->units[w] = dirty[w];
+	s->state = HT_SLOT_DESTAGE;
+	return true;
+}
+
+u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean)
+{
+	struct ht_slot *s = slot_of(map, move->slot);
+	u16 *dirty = ht_slot_bits(map, move->slot, HT_DIRTY);
+
+	s->state = HT_SLOT_LIVE;
+	/* Even a failed or overtaken transfer may have written home: a later record waits for it. */
+	s->flags |= HT_F_HOME;
+	*ret_clean = ok && s->gen == move->gen;
+	if (*ret_clean) {
+		for (u32 w = 0; w < map->geo.words; w++)
+			dirty[w] &= (u16)~move->units[w];
+		s->flags |= HT_F_CHANGED;
+		s->flags &= (u8)~HT_F_DONE;
+		return HT_ACT_RECORD;
+	}
+	return ht_release(map, move->slot);
+}
+
+bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent,
+		   struct ht_move *ret)
+{
+	if (home_busy(shard, extent) || ht_lookup(map, extent) != HT_NIL)
+		return false;
+	ht_admit(map, slot, extent, HT_SLOT_FILL);
+	ret->slot = slot;
+	ret->extent = extent;
+	ret->gen = slot_of(map, slot)->gen;
+	ret->count = map->geo.units;
+	for (u32 w = 0; w < map->geo.words; w++)
+		ret->units[w] = 0xffff;
+	return true;
+}
+
+bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move)
+{
+	return slot_of(map, move->slot)->gen == move->gen;
+}
+
+u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_valid)
+{
+	struct ht_slot *s = slot_of(map, move->slot);
+
+	*ret_valid = ok && s->gen == move->gen;
+	s->state = HT_SLOT_LIVE;
+	s->flags &= (u8)~HT_F_CANCEL;
+	if (!*ret_valid)
+		return ht_release(map, move->slot);
+	ht_bits_set(ht_slot_bits(map, move->slot, HT_VALID), 0, map->geo.units);
+	/* What was read may still be in bulk's volatile cache (R2). */
+	s->flags |= HT_F_HOME | HT_F_CHANGED;
+	return HT_ACT_RECORD;
+}
+
+bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end)
+{
+	*unit = ht_bits_find(move->units, *unit, geo->units, true);
+	if (*unit == geo->units)
+		return false;
+	*end = ht_bits_find(move->units, *unit, geo->units, false);
+	return true;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Records: from a slot to what the disk says about it, and back. See record.h for the protocol.
+ */
+#include "record.h"
+
+#include "bits.h"
+#include "shard.h"
+
+#include <hintier/types.h>
+
+static struct ht_slot *slot_of(const struct ht_map *map, u32 slot)
+{
+	return &map->slots[slot];
+}
+
+/* Does the slot hold anything that a record could name? */
+static bool recordable(const struct ht_map *map, u32 slot)
+{
+	const struct ht_slot *s = slot_of(map, slot);
+
+	return (s->state == HT_SLOT_LIVE || s->state == HT_SLOT_DESTAGE) &&
+	       ht_list_of(map, slot) != HT_LIST_EMPTY;
+}
+
+u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	const u16 *valid = ht_slot_bits(map, slot, HT_VALID);
+	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+	u16 *rclean = ht_slot_bits(map, slot, HT_RCLEAN);
+	u32 needs = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (s->flags & HT_F_CHANGED)
+		needs |= HT_GATHER_CHANGED;
+	if (s->flags & HT_F_HOME)
+		needs |= HT_GATHER_BULK;
+	s->flags &= (u8)~(HT_F_CHANGED | HT_F_HOME);
+	if (!recordable(map, slot))
+		return needs;
+
+	ret->used = true;
+	ret->extent = s->extent;
+	ret->klass = s->klass;
+	ret->group = s->group;
+	for (u32 w = 0; w < map->geo.words; w++) {
+		ret->valid[w] = valid[w];
+		ret->dirty[w] = dirty[w];
+		/*
+		 * R4: a unit that is being written must not be called clean. Which of them are,
+		 * nobody counts: all that no record has called clean yet stay dirty on disk.
+		 */
+		if (s->writers)
+			ret->dirty[w] |= valid[w] & (u16)~rclean[w];
+		if (ret->dirty[w] != dirty[w])
+			needs |= HT_GATHER_AGAIN;
+		rclean[w] |= ret->valid[w] & (u16)~ret->dirty[w];
+	}
+	if (needs & HT_GATHER_AGAIN)
+		s->flags |= HT_F_CHANGED | HT_F_HOME;
+	s->flags |= HT_F_RECORDED;
+	return needs;
+}
+
+u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *record)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	u16 *rclean = ht_slot_bits(map, slot, HT_RCLEAN);
+
+	for (u32 w = 0; w < map->geo.words; w++)
+		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
+	if (!record->used)
+		s->flags &= (u8)~HT_F_RECORDED;
+	if (!(s->flags & HT_F_CHANGED))
+		s->flags &= (u8)~HT_F_STALE;
+	return ht_release(map, slot);
+}
+
+void ht_record_revert(struct ht_map *map, u32 slot)
+{
+	slot_of(map, slot)->flags |= HT_F_CHANGED | HT_F_HOME;
+}
+
+enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_record *record,
+			       bool trust_clean)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	u16 *valid = ht_slot_bits(map, slot, HT_VALID);
+	u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+	u16 *rclean = ht_slot_bits(map, slot, HT_RCLEAN);
+
+	if (!record->used)
+		return HT_OK;
+	if (record->extent >= map->geo.extents || ht_lookup(map, record->extent) != HT_NIL)
+		return HT_REFUSE_RECORD;
+
+	ht_admit(map, slot, record->extent, HT_SLOT_LIVE);
+	for (u32 w = 0; w < map->geo.words; w++) {
+		dirty[w] = record->dirty[w];
+		valid[w] = trust_clean ? record->valid[w] : record->dirty[w];
+		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
+	}
+	s->flags = HT_F_RECORDED;
+	if (!trust_clean)
+		s->flags |= HT_F_STALE | HT_F_CHANGED;
+	s->klass = record->klass < HINTIER_CLASSES ? record->klass : 0;
+	s->group = record->group < HINTIER_GROUPS ? record->group : 0;
+	return HT_OK;
+}

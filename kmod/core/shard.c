@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The shard layer. See shard.h for the contract; rule numbers are those of the crash rules that
+ * each step keeps:
+ *
+ *   R3 a home is written only after no record claims a unit that was dropped from its slot
+ *   R4 a unit that a record calls clean is overwritten only after a record calls it dirty
+ *   R5 a home has one writer at a time
+ *   R6 a write cancels a fill
+ */
+#include "shard.h"
+
+#include "bits.h"
+
+#include <hintier/types.h>
+
+/* Requests in flight that a slot or a home counter can hold; beyond, a request asks again. */
+#define COUNT_MAX 0xffffU
+
+static inline struct ht_slot *slot_of(const struct ht_map *map, u32 slot)
+{
+	return &map->slots[slot];
+}
+
+static u16 *homing_of(struct ht_shard *shard, u32 extent)
+{
+	return &shard->homing[extent % HT_HOMING];
+}
+
+u32 ht_lookup(const struct ht_map *map, u32 extent)
+{
+	u32 slot = map->buckets[ht_bucket_of(map, extent)];
+
+	while (slot != HT_NIL && slot_of(map, slot)->extent != extent)
+		slot = slot_of(map, slot)->next;
+	return slot;
+}
+
+u32 ht_count_units(const struct ht_map *map, u32 slot, enum ht_bits which)
+{
+	return ht_bits_count(ht_slot_bits(map, slot, which), 0, map->geo.units);
+}
+
+enum ht_list ht_list_of(const struct ht_map *map, u32 slot)
+{
+	if (ht_bits_any(ht_slot_bits(map, slot, HT_DIRTY), 0, map->geo.units))
+		return HT_LIST_DIRTY;
+	if (ht_bits_any(ht_slot_bits(map, slot, HT_VALID), 0, map->geo.units))
+		return HT_LIST_CLEAN;
+	return HT_LIST_EMPTY;
+}
+
+void ht_admit(struct ht_map *map, u32 slot, u32 extent, enum ht_slot_state state)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	u32 *head = &map->buckets[ht_bucket_of(map, extent)];
+
+	memset(ht_slot_bits(map, slot, 0), 0, sizeof(u16) * HT_BITS * map->geo.words);
+	s->extent = extent;
+	s->gen++;
+	s->epoch = map->epoch;
+	s->readers = 0;
+	s->writers = 0;
+	s->state = (u8)state;
+	s->flags = 0;
+	s->touched = 0;
+	s->klass = 0;
+	s->group = 0;
+	s->depth = 0;
+	s->object = 0;
+	s->next = *head;
+	*head = slot;
+}
+
+static void unhash(struct ht_map *map, u32 slot)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	u32 *link = &map->buckets[ht_bucket_of(map, s->extent)];
+
+	while (*link != slot)
+		link = &slot_of(map, *link)->next;
+	*link = s->next;
+	s->extent = HT_NIL;
+	s->state = HT_SLOT_FREE;
+	s->flags = 0;
+}
+
+u32 ht_release(struct ht_map *map, u32 slot)
+{
+	struct ht_slot *s = slot_of(map, slot);
+
+	if (s->state != HT_SLOT_LIVE || s->readers || s->writers || (s->flags & HT_F_RECORDED) ||
+	    ht_list_of(map, slot) != HT_LIST_EMPTY)
+		return 0;
+	unhash(map, slot);
+	return HT_ACT_FREE;
+}
+
+/* The slot differs from its record from now on. */
+static u32 changed(struct ht_slot *s)
+{
+	s->flags |= HT_F_CHANGED;
+	return HT_ACT_RECORD;
+}
+
+/*
+ * Valid units of [from, to) leave the slot: in-flight transfers are overtaken, and as long as a
+ * record may claim them the slot is stale. Returns HT_ACT_*.
+ */
+static u32 drop_units(struct ht_map *map, u32 slot, u32 from, u32 to)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	enum ht_list before = ht_list_of(map, slot);
+	u32 act = 0;
+
+	s->gen++;
+	ht_bits_clear(ht_slot_bits(map, slot, HT_VALID), from, to);
+	ht_bits_clear(ht_slot_bits(map, slot, HT_DIRTY), from, to);
+	if (s->flags & HT_F_RECORDED) {
+		s->flags |= HT_F_STALE;
+		act |= changed(s);
+	}
+	if (ht_list_of(map, slot) != before)
+		act |= HT_ACT_LIST;
+	return act;
+}
+
+/* Nothing is left of a fetched slot, and nobody has read it. */
+static u32 unused_fetch(struct ht_map *map, u32 slot, u32 *ret_fetch)
+{
+	struct ht_slot *s = slot_of(map, slot);
+
+	if (!(s->flags & HT_F_FETCHED) || ht_list_of(map, slot) != HT_LIST_EMPTY)
+		return 0;
+	s->flags &= (u8)~HT_F_FETCHED;
+	*ret_fetch = s->fetch;
+	return HT_ACT_UNUSED;
+}
+
+bool ht_forget(struct ht_map *map, u32 slot, u32 *ret_act)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	enum ht_list list = ht_list_of(map, slot);
+
+	*ret_act = 0;
+	if (s->state != HT_SLOT_LIVE || s->writers || list == HT_LIST_DIRTY)
+		return false;
+	if (list == HT_LIST_CLEAN)
+		*ret_act = drop_units(map, slot, 0, map->geo.units);
+	*ret_act |= ht_release(map, slot);
+	return true;
+}
+
+/* ---- reads ---------------------------------------------------------------------------------- */
+
+static void read_from_slot(struct ht_map *map, u32 slot, struct ht_answer *ret)
+{
+	struct ht_slot *s = slot_of(map, slot);
+
+	if (s->readers == COUNT_MAX) {
+		ret->verdict = HT_DO_COMMIT;
+		return;
+	}
+	s->readers++;
+	if (!s->touched)
+		s->touched = 1;
+	if (s->flags & HT_F_FETCHED) {
+		s->flags &= (u8)~HT_F_FETCHED;
+		ret->act |= HT_ACT_FETCH;
+		ret->fetch = s->fetch;
+	}
+	ret->verdict = HT_DO_FAST;
+}
+
+static void begin_read(struct ht_map *map, const struct ht_request *req, struct ht_answer *ret)
+{
+	struct ht_slot *s;
+	const u16 *which;
+	u32 unit, end;
+	bool set;
+
+	ret->verdict = HT_DO_HOME;
+	if (ret->slot == HT_NIL)
+		return;
+	s = slot_of(map, ret->slot);
+	if (s->state == HT_SLOT_FILL) {
+		s->flags |= HT_F_LATE;
+		ret->verdict = HT_DO_JOIN;
+		return;
+	}
+
+	/* With fast gone, or busier than bulk, only dirty units matter: home does not have them. */
+	which = ht_slot_bits(map, ret->slot,
+			     map->mode >= HINTIER_MODE_BYPASS || req->from_home ? HT_DIRTY :
+										 HT_VALID);
+	unit = req->from / HT_UNIT_SECTORS;
+	end = (req->to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+	set = ht_bits_test(which, unit);
+	end = ht_bits_find(which, unit, end, !set);
+	if (end * HT_UNIT_SECTORS < ret->to)
+		ret->to = end * HT_UNIT_SECTORS;
+
+	if (set && map->mode >= HINTIER_MODE_BYPASS)
+		ret->verdict = HT_DO_FAIL;
+	else if (set)
+		read_from_slot(map, ret->slot, ret);
+	else if (!s->touched)
+		s->touched = 1;
+}
+
+/* ---- writes --------------------------------------------------------------------------------- */
+
+/* R3, R5: may the home of this extent be written now? */
+static void write_home(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+		       struct ht_answer *ret)
+{
+	u16 *homing = homing_of(shard, req->extent);
+
+	if (ret->slot != HT_NIL) {
+		struct ht_slot *s = slot_of(map, ret->slot);
+
+		if (s->state == HT_SLOT_DESTAGE || s->state == HT_SLOT_FILL) {
+			ret->verdict = HT_DO_WAIT;
+			return;
+		}
+		if (s->flags & HT_F_STALE) {
+			ret->verdict = HT_DO_COMMIT;
+			ret->act |= changed(s);
+			return;
+		}
+		s->gen++;
+	}
+	if (*homing == COUNT_MAX) {
+		ret->verdict = HT_DO_COMMIT;
+		return;
+	}
+	(*homing)++;
+	ret->verdict = HT_DO_HOME;
+}
+
+/* The same after units were dropped: the slot may have to go first. */
+static void write_emptied(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+			  struct ht_answer *ret)
+{
+	struct ht_answer home = *ret;
+
+	ret->act |= ht_release(map, ret->slot);
+	if (ret->act & HT_ACT_FREE)
+		home.slot = HT_NIL;
+	write_home(map, shard, req, &home);
+	ret->verdict = home.verdict;
+	ret->act |= home.act;
+}
+
+/* R4: units in the range that a record calls clean become dirty on disk before they are written. */
+static bool needs_intent(struct ht_map *map, u32 from, u32 to, struct ht_answer *ret)
+{
+	struct ht_slot *s = slot_of(map, ret->slot);
+	const u16 *rclean = ht_slot_bits(map, ret->slot, HT_RCLEAN);
+	const u16 *valid = ht_slot_bits(map, ret->slot, HT_VALID);
+	u16 *dirty = ht_slot_bits(map, ret->slot, HT_DIRTY);
+	enum ht_list before;
+
+	if (!ht_bits_any(rclean, from, to))
+		return false;
+	before = ht_list_of(map, ret->slot);
+	ht_bits_each_word(w, from, to)
+		dirty[w] |= valid[w] & ht_bits_mask(w, from, to);
+	s->gen++;
+	ret->act |= changed(s);
+	if (ht_list_of(map, ret->slot) != before)
+		ret->act |= HT_ACT_LIST;
+	ret->verdict = HT_DO_COMMIT;
+	return true;
+}
+
+static void write_slot(struct ht_map *map, struct ht_answer *ret)
+{
+	struct ht_slot *s = slot_of(map, ret->slot);
+
+	if (s->writers == COUNT_MAX) {
+		ret->verdict = HT_DO_COMMIT;
+		return;
+	}
+	s->writers++;
+	s->gen++;
+	s->epoch = map->epoch;
+	ret->verdict = HT_DO_FAST;
+}
+
+/* Write-through and write-around: what is dirty stays in its slot, all else leaves it. */
+static void write_past(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+		       u32 from, u32 to, struct ht_answer *ret)
+{
+	const u16 *valid = ht_slot_bits(map, ret->slot, HT_VALID);
+	const u16 *dirty = ht_slot_bits(map, ret->slot, HT_DIRTY);
+	bool is_dirty = ht_bits_test(dirty, from);
+	u32 end = ht_bits_find(dirty, from, to, !is_dirty);
+
+	if (end * HT_UNIT_SECTORS < ret->to)
+		ret->to = end * HT_UNIT_SECTORS;
+	if (is_dirty) {
+		if (!needs_intent(map, from, end, ret))
+			write_slot(map, ret);
+		return;
+	}
+	if (ht_bits_any(valid, from, end))
+		ret->act |= drop_units(map, ret->slot, from, end);
+	write_emptied(map, shard, req, ret);
+}
+
+/* Fast is gone: nothing can be recorded. R14: what it may hold dirty cannot be written. */
+static void write_bypass(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+			 u32 from, u32 to, struct ht_answer *ret)
+{
+	struct ht_slot *s = slot_of(map, ret->slot);
+
+	if (ht_list_of(map, ret->slot) == HT_LIST_DIRTY || (s->flags & HT_F_STALE)) {
+		ret->verdict = HT_DO_FAIL;
+		return;
+	}
+	/* Clean: the moved pair epoch voids the record. */
+	ht_bits_clear(ht_slot_bits(map, ret->slot, HT_VALID), from, to);
+	write_home(map, shard, req, ret);
+}
+
+static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+			struct ht_answer *ret)
+{
+	bool whole = !(req->from % HT_UNIT_SECTORS) && req->to - req->from >= HT_UNIT_SECTORS;
+	u32 from = req->from / HT_UNIT_SECTORS, to;
+	struct ht_slot *s;
+
+	to = whole ? req->to / HT_UNIT_SECTORS : from + 1;
+	if (to * HT_UNIT_SECTORS < ret->to)
+		ret->to = to * HT_UNIT_SECTORS;
+
+	if (ret->slot == HT_NIL) {
+		if (whole && req->op == HT_REQ_WRITE && !req->no_admit &&
+		    map->mode == HINTIER_MODE_WRITEBACK)
+			ret->verdict = HT_DO_ADMIT;
+		else
+			write_home(map, shard, req, ret);
+		return;
+	}
+
+	s = slot_of(map, ret->slot);
+	if (s->state == HT_SLOT_FILL) {
+		s->gen++;
+		s->flags |= HT_F_CANCEL;
+		ret->verdict = HT_DO_WAIT;
+	} else if (map->mode >= HINTIER_MODE_BYPASS) {
+		write_bypass(map, shard, req, from, to, ret);
+	} else if (map->mode != HINTIER_MODE_WRITEBACK) {
+		write_past(map, shard, req, from, to, ret);
+	} else if (s->state == HT_SLOT_BAD ||
+		   (!whole && !ht_bits_test(ht_slot_bits(map, ret->slot, HT_VALID), from))) {
+		/* A piece of a unit that only the home knows the rest of. */
+		write_home(map, shard, req, ret);
+	} else if (!needs_intent(map, from, to, ret)) {
+		write_slot(map, ret);
+	}
+}
+
+/* ---- discard -------------------------------------------------------------------------------- */
+
+static void begin_discard(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+			  struct ht_answer *ret)
+{
+	u32 from = req->from / HT_UNIT_SECTORS, to = req->to / HT_UNIT_SECTORS;
+	struct ht_slot *s;
+
+	ret->verdict = HT_DO_DROP;
+	if (ret->slot != HT_NIL) {
+		s = slot_of(map, ret->slot);
+		if (s->state == HT_SLOT_FILL) {
+			s->gen++;
+			s->flags |= HT_F_CANCEL;
+		} else if (ht_bits_any(ht_slot_bits(map, ret->slot, HT_VALID), from, to)) {
+			ret->dropped = ht_bits_count(ht_slot_bits(map, ret->slot, HT_DIRTY), from,
+						     to);
+			ret->act |= drop_units(map, ret->slot, from, to);
+			ret->act |= unused_fetch(map, ret->slot, &ret->fetch);
+		}
+	}
+	if (ret->slot == HT_NIL) {
+		if (req->pass)
+			write_home(map, shard, req, ret);
+	} else if (req->pass) {
+		write_emptied(map, shard, req, ret);
+	} else {
+		ret->act |= ht_release(map, ret->slot);
+	}
+}
+
+void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+	      struct ht_answer *ret)
+{
+	ret->slot = ht_lookup(map, req->extent);
+	ret->klass = ret->slot == HT_NIL ? 0 : slot_of(map, ret->slot)->klass;
+	ret->to = req->to;
+	ret->act = 0;
+	ret->dropped = 0;
+
+	switch (req->op) {
+	case HT_REQ_READ:
+		begin_read(map, req, ret);
+		break;
+	case HT_REQ_WRITE:
+	case HT_REQ_ZEROES:
+		begin_write(map, shard, req, ret);
+		break;
+	default:
+		begin_discard(map, shard, req, ret);
+		break;
+	}
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+/* A write to the slot has succeeded: its units are valid, and dirty. */
+static u32 write_landed(struct ht_map *map, const struct ht_request *req, u32 slot)
+{
+	struct ht_slot *s = slot_of(map, slot);
+	u16 *valid = ht_slot_bits(map, slot, HT_VALID);
+	u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+	bool whole = !(req->from % HT_UNIT_SECTORS) && !(req->to % HT_UNIT_SECTORS);
+	u32 from = req->from / HT_UNIT_SECTORS;
+	u32 to = whole ? req->to / HT_UNIT_SECTORS : from + 1;
+	enum ht_list before;
+
+	/*
+	 * A piece of a unit that was discarded meanwhile stays discarded: the rest of the unit
+	 * may have been written at home since.
+	 */
+	if (!whole && !ht_bits_test(valid, from))
+		return 0;
+	if (ht_bits_all(dirty, from, to))
+		return s->flags & HT_F_CHANGED ? HT_ACT_RECORD : 0;
+
+	before = ht_list_of(map, slot);
+	ht_bits_set(valid, from, to);
+	ht_bits_set(dirty, from, to);
+	return changed(s) | (before != HT_LIST_DIRTY ? HT_ACT_LIST : 0);
+}
+
+u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
+	   u8 verdict, bool ok)
+{
+	struct ht_slot *s;
+	u32 act = 0;
+
+	if (verdict == HT_DO_HOME) {
+		if (req->op != HT_REQ_READ)
+			(*homing_of(shard, req->extent))--;
+		return 0;
+	}
+
+	s = slot_of(map, slot);
+	if (req->op == HT_REQ_READ) {
+		s->readers--;
+	} else {
+		s->writers--;
+		/* A destage that began in between may have read what was there before. */
+		s->gen++;
+		if (ok)
+			act = write_landed(map, req, slot);
+	}
+	if (!s->readers && !s->writers && !(s->flags & HT_F_RECORDED))
+		act |= ht_release(map, slot);
+	return act;
+}

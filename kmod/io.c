@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests: ask the shard layer what may happen, and let it happen.
+ *
+ * decide() looks at the front of a bio and says how far one verdict holds: across several
+ * extents if their slots follow each other on fast, or if all of it lives at home. The bio is
+ * then cut there: by device mapper when it comes from map(), by a split of our own when it has
+ * been parked. Nothing on the way to a slot allocates, sleeps or takes a lock of the whole tier.
+ */
+#include "tier.h"
+
+/* A part of a parked bio. Ends into the bio that it was split from. */
+struct ht_part {
+	struct ht_io io;
+	struct ht_tier *tier;
+	struct bio bio;         /* last: bios end in their inline vectors */
+};
+
+#define RUN_MAX 4096            /* extents in one verdict */
+#define SMALL_FUA_SECTORS 64    /* R9: a FUA write below this gets no new slot */
+#define DEEP_SECTORS 128        /* reads below are never deep */
+#define SHALLOW_READS 2         /* reads in flight on bulk that still count as shallow */
+
+static void part_endio(struct bio *bio);
+
+struct ht_io *ht_io_of(struct bio *bio)
+{
+	if (bio->bi_end_io == part_endio)
+		return &container_of(bio, struct ht_part, bio)->io;
+	return dm_per_bio_data(bio, sizeof(struct ht_io));
+}
+
+static enum hintier_op stat_op(const struct ht_io *io)
+{
+	if (io->flags & HT_IO_FLUSH)
+		return HINTIER_OP_FLUSH;
+	switch (io->op) {
+	case HT_REQ_READ:
+		return HINTIER_OP_READ;
+	case HT_REQ_DISCARD:
+		return HINTIER_OP_DISCARD;
+	default:
+		return HINTIER_OP_WRITE;
+	}
+}
+
+/* ---- decide --------------------------------------------------------------------------------- */
+
+static void begin_one(struct ht_tier *t, struct ht_request *req, struct ht_answer *ans)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+
+	shard = ht_shard_lock(t, req->extent, &flags);
+	ht_begin(&t->map, &shard->core, req, ans);
+	if (ans->verdict == HT_DO_ADMIT) {
+		if (ht_pool_admit(t, req->extent) == HT_NIL)
+			req->no_admit = true;
+		ht_begin(&t->map, &shard->core, req, ans);
+	}
+	if (unlikely(ans->act))
+		ht_act(t, ans->slot, ans->act, ans->fetch);
+	ht_shard_unlock(shard, flags);
+}
+
+static void end_one(struct ht_tier *t, const struct ht_request *req, u32 slot, u8 verdict, bool ok)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	u32 act;
+
+	shard = ht_shard_lock(t, req->extent, &flags);
+	act = ht_end(&t->map, &shard->core, req, slot, verdict, ok);
+	if (act)
+		ht_act(t, slot, act, 0);
+	ht_shard_unlock(shard, flags);
+}
+
+/* Second read miss within the memory of the ghosts, or first, as the operator wants it. */
+static bool wants_promotion(struct ht_tier *t, const struct ht_io *io, u32 extent, u32 slot,
+			    u32 sectors)
+{
+	u32 *ghost = &t->ghosts[ht_hash(extent) % HT_GHOSTS];
+	u32 policy = READ_ONCE(t->engine.tune.promote);
+
+	if (!policy || slot != HT_NIL || (io->flags & HT_IO_NO_PROMOTE) || READ_ONCE(t->stopping))
+		return false;
+	/* Large reads at depth are as fast from bulk: a copy would buy nothing but wear. */
+	if (sectors >= DEEP_SECTORS && atomic_read(&t->bulk_reads) > SHALLOW_READS)
+		return false;
+	if (policy == 2 && READ_ONCE(*ghost) != extent) {
+		WRITE_ONCE(*ghost, extent);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * A clean unit is on both devices: which one has less to read? Small reads go to fast, which
+ * answers them sooner, unless it is far behind.
+ */
+static bool prefers_home(struct ht_tier *t, u32 sectors)
+{
+	int fast = atomic_read(&t->fast_sectors), bulk = atomic_read(&t->bulk_sectors);
+
+	if (sectors < DEEP_SECTORS)
+		fast -= 4 * DEEP_SECTORS;
+	return READ_ONCE(t->engine.tune.balance) && fast > bulk;
+}
+
+/* Does the verdict on the next extent continue this one? If not, gives back what it took. */
+static bool continues(struct ht_tier *t, struct ht_io *io, struct ht_request *req, u32 *ret_to)
+{
+	struct ht_answer ans;
+
+	begin_one(t, req, &ans);
+	if (ans.verdict == io->verdict &&
+	    (io->verdict == HT_DO_HOME || ans.slot == io->slot + io->count) &&
+	    !(io->op == HT_REQ_READ && io->verdict == HT_DO_HOME &&
+	      wants_promotion(t, io, req->extent, ans.slot, DEEP_SECTORS))) {
+		*ret_to = ans.to;
+		return true;
+	}
+	if (ans.verdict == HT_DO_FAST || ans.verdict == HT_DO_HOME) {
+		req->to = ans.to;
+		end_one(t, req, ans.slot, ans.verdict, false);
+	}
+	return false;
+}
+
+/* Fills in what happens to the front of a bio; returns how many sectors of it. */
+static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	const u32 whole = ht_extent_sectors(&t->map.geo);
+	const u32 sectors = bio_sectors(bio);
+	struct ht_request req = {
+		.op = io->op,
+		.extent = bio->bi_iter.bi_sector >> t->map.geo.extent_shift,
+		.from = bio->bi_iter.bi_sector & (whole - 1),
+		.no_admit = (bio->bi_opf & REQ_FUA) && sectors < SMALL_FUA_SECTORS,
+	};
+	struct ht_answer ans;
+	u32 done, to;
+
+	req.to = min(whole, req.from + sectors);
+	req.from_home = io->op == HT_REQ_READ && prefers_home(t, sectors);
+	begin_one(t, &req, &ans);
+	io->extent = req.extent;
+	io->count = 1;
+	io->slot = ans.slot;
+	io->from = req.from;
+	io->verdict = ans.verdict;
+	io->klass = ans.klass;
+	done = ans.to - req.from;
+	to = ans.to;
+	if (ans.verdict == HT_DO_HOME) {
+		if (io->op != HT_REQ_READ)
+			io->outcome = req.no_admit ? HINTIER_IO_BYPASS : HINTIER_IO_HOME;
+		else if (wants_promotion(t, io, req.extent, ans.slot, sectors))
+			io->verdict = HT_DO_ADMIT; /* of a read: promote it */
+		else
+			io->outcome = HINTIER_IO_HOME;
+	}
+
+	while (to == whole && done < sectors && io->count < RUN_MAX &&
+	       (io->verdict == HT_DO_FAST || io->verdict == HT_DO_HOME)) {
+		req.extent++;
+		req.from = 0;
+		req.to = min(whole, sectors - done);
+		if (!continues(t, io, &req, &to))
+			break;
+		done += to;
+		io->count++;
+	}
+	io->to = io->count == 1 ? io->from + done : (io->from + done - 1) % whole + 1;
+	return done;
+}
+
+/* ---- execute -------------------------------------------------------------------------------- */
+
+/* Carries a verdict out for a bio that it holds for as a whole. Returns DM_MAPIO_*. */
+static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	const struct ht_geometry *geo = &t->map.geo;
+
+	io->iter = bio->bi_iter;
+	switch (io->verdict) {
+	case HT_DO_FAST:
+		io->flags |= HT_IO_HELD;
+		io->outcome = HINTIER_IO_FAST;
+		if (io->op == HT_REQ_READ)
+			atomic_add(bio_sectors(bio), &t->fast_sectors);
+		bio_set_dev(bio, t->fast->bdev);
+		bio->bi_iter.bi_sector = ht_slot_sector(geo, io->slot) + io->from;
+		return DM_MAPIO_REMAPPED;
+	case HT_DO_HOME:
+		if (io->op == HT_REQ_READ) {
+			io->flags |= HT_IO_READING;
+			atomic_inc(&t->bulk_reads);
+			atomic_add(bio_sectors(bio), &t->bulk_sectors);
+		} else {
+			io->flags |= HT_IO_HELD;
+		}
+		bio_set_dev(bio, t->bulk->bdev);
+		bio->bi_iter.bi_sector += geo->home_start;
+		return DM_MAPIO_REMAPPED;
+	case HT_DO_ADMIT:
+		ht_park_promote(t, bio);
+		return DM_MAPIO_SUBMITTED;
+	case HT_DO_JOIN:
+	case HT_DO_WAIT:
+		ht_park_move(t, bio, io->extent);
+		return DM_MAPIO_SUBMITTED;
+	case HT_DO_COMMIT:
+		ht_park_commit(t, bio);
+		return DM_MAPIO_SUBMITTED;
+	default:
+		io->outcome = HINTIER_IO_ERROR;
+		return DM_MAPIO_KILL;
+	}
+}
+
+int ht_io_map(struct ht_tier *t, struct bio *bio)
+{
+	struct ht_io *io = dm_per_bio_data(bio, sizeof(*io));
+	u32 sectors;
+
+	io->start = ktime_get_ns();
+	io->flags = 0;
+	io->part_failed = false;
+	io->klass = 0;
+	io->outcome = HINTIER_IO_FAST;
+	io->iter = bio->bi_iter;
+	bio->bi_iter.bi_sector = dm_target_offset(t->ti, bio->bi_iter.bi_sector);
+
+	switch (bio_op(bio)) {
+	case REQ_OP_READ:
+		io->op = HT_REQ_READ;
+		break;
+	case REQ_OP_WRITE:
+		io->op = HT_REQ_WRITE;
+		break;
+	case REQ_OP_WRITE_ZEROES:
+		io->op = HT_REQ_ZEROES;
+		break;
+	case REQ_OP_DISCARD:
+		io->op = HT_REQ_DISCARD;
+		return ht_discard(t, bio, io);
+	default:
+		return DM_MAPIO_KILL;
+	}
+	if (!bio_sectors(bio)) {
+		io->flags |= HT_IO_FLUSH;
+		ht_park_commit(t, bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+
+	sectors = decide(t, bio, io);
+	if (sectors < bio_sectors(bio))
+		dm_accept_partial_bio(bio, sectors);
+	return execute(t, bio, io);
+}
+
+void ht_io_fail(struct bio *bio, blk_status_t status)
+{
+	bio->bi_status = status;
+	bio_endio(bio);
+}
+
+static void submit(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	switch (execute(t, bio, io)) {
+	case DM_MAPIO_REMAPPED:
+		submit_bio_noacct(bio);
+		break;
+	case DM_MAPIO_KILL:
+		ht_io_fail(bio, BLK_STS_IOERR);
+		break;
+	}
+}
+
+/* Routes a bio that was parked; from process context. */
+void ht_io_route(struct ht_tier *t, struct bio *bio)
+{
+	struct ht_io *io = ht_io_of(bio), decided;
+	struct ht_part *part;
+	struct bio *front;
+	u32 sectors;
+
+	if (io->op == HT_REQ_DISCARD) {
+		if (ht_discard(t, bio, io) == DM_MAPIO_REMAPPED)
+			submit_bio_noacct(bio);
+		return;
+	}
+	for (;;) {
+		decided = *io;
+		sectors = decide(t, bio, &decided);
+		if (sectors == bio_sectors(bio))
+			break;
+		front = bio_split(bio, sectors, GFP_NOIO, &t->split_bios);
+		part = container_of(front, struct ht_part, bio);
+		part->io = decided;
+		part->tier = t;
+		front->bi_private = bio;
+		front->bi_end_io = part_endio;
+		bio_inc_remaining(bio);
+		submit(t, front, &part->io);
+	}
+	*io = decided;
+	submit(t, bio, io);
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+/* Gives back what the request holds in each of its extents. */
+static void end_all(struct ht_tier *t, struct ht_io *io, bool ok)
+{
+	const u32 whole = ht_extent_sectors(&t->map.geo);
+	struct ht_request req = { .op = io->op, .extent = io->extent, .from = io->from };
+
+	for (u32 i = 0; i < io->count; i++) {
+		req.to = i + 1 < io->count ? whole : io->to;
+		end_one(t, &req, io->slot + i, io->verdict, ok);
+		req.extent++;
+		req.from = 0;
+	}
+}
+
+static bool media_error(blk_status_t status)
+{
+	/* R15: these say that the device could not take the request, not that it failed. */
+	return status && status != BLK_STS_AGAIN && status != BLK_STS_NOTSUPP &&
+	       status != BLK_STS_TARGET;
+}
+
+/* C7: a clean unit that fast cannot read is had from home; it leaves its slot. */
+static bool read_elsewhere(struct ht_tier *t, struct ht_io *io)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	bool gone = true;
+	u32 act;
+
+	for (u32 i = 0; i < io->count; i++) {
+		shard = ht_shard_lock(t, io->extent + i, &flags);
+		if (ht_lookup(&t->map, io->extent + i) == io->slot + i) {
+			if (ht_forget(&t->map, io->slot + i, &act))
+				ht_act(t, io->slot + i, act, 0);
+			else
+				gone = false;
+		}
+		ht_shard_unlock(shard, flags);
+	}
+	return gone;
+}
+
+/* Makes an ended bio as it was when it came, so that it can be routed again. */
+static void rewind(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	bio->bi_iter = io->iter;
+	bio->bi_status = BLK_STS_OK;
+	/* A bio that was split below has used up its count of parts. */
+	atomic_set(&bio->__bi_remaining, 1);
+	bio_clear_flag(bio, BIO_CHAIN);
+	ht_park_retry(t, bio);
+}
+
+static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t status)
+{
+	io->flags &= ~HT_IO_HELD;
+	if (io->op == HT_REQ_DISCARD) {
+		ht_discard_end(t, io);
+		atomic_set(&t->bulk_written, 1);
+		return DM_ENDIO_DONE;
+	}
+	if (io->verdict == HT_DO_HOME) {
+		/* Before the counts are given back: a commit after that must flush it. */
+		if (!atomic_read(&t->bulk_written))
+			atomic_set(&t->bulk_written, 1);
+		ht_count(t, HINTIER_C_BULK_WRITE_BYTES, io->iter.bi_size);
+	} else if (io->op == HT_REQ_READ) {
+		atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->fast_sectors);
+	} else {
+		ht_count(t, HINTIER_C_FAST_WRITE_BYTES, io->iter.bi_size);
+	}
+	end_all(t, io, !status);
+	if (media_error(status)) {
+		ht_count(t, io->verdict == HT_DO_HOME ? HINTIER_C_ERRORS_BULK :
+			 HINTIER_C_ERRORS_FAST, 1);
+		if (io->verdict == HT_DO_FAST && io->op == HT_REQ_READ && !io->part_failed &&
+		    read_elsewhere(t, io)) {
+			rewind(t, bio, io);
+			return DM_ENDIO_INCOMPLETE;
+		}
+	}
+	/* R9: the data is durable, now its record. */
+	if (!status && (bio->bi_opf & REQ_FUA) && io->verdict == HT_DO_FAST) {
+		io->flags |= HT_IO_SYNC;
+		ht_park_commit(t, bio);
+		return DM_ENDIO_INCOMPLETE;
+	}
+	return DM_ENDIO_DONE;
+}
+
+int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
+{
+	if (io->flags & HT_IO_READING) {
+		io->flags &= ~HT_IO_READING;
+		atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
+		if (atomic_dec_and_test(&t->bulk_reads) && t->engine.destaging)
+			ht_worker_kick(t);
+		if (media_error(*status))
+			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
+	}
+	if ((io->flags & HT_IO_HELD) && end_held(t, bio, io, *status) == DM_ENDIO_INCOMPLETE)
+		return DM_ENDIO_INCOMPLETE;
+	ht_account(t, stat_op(io), *status ? HINTIER_IO_ERROR : io->outcome, io->klass,
+		   io->iter.bi_sector, io->iter.bi_size, io->start);
+	return DM_ENDIO_DONE;
+}
+
+static void part_endio(struct bio *bio)
+{
+	struct ht_part *part = container_of(bio, struct ht_part, bio);
+	struct bio *parent = bio->bi_private;
+	blk_status_t status = bio->bi_status;
+
+	if (ht_io_end(part->tier, bio, &part->io, &status) == DM_ENDIO_INCOMPLETE)
+		return;
+	if (status) {
+		ht_io_of(parent)->part_failed = true;
+		if (!parent->bi_status)
+			parent->bi_status = status;
+	}
+	bio_put(bio);
+	bio_endio(parent);
+}
+
+unsigned int ht_io_front_pad(void)
+{
+	return offsetof(struct ht_part, bio);
+}

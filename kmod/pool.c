@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Slots between the shard layer and the engine: what a verdict or an end asks beside itself.
+ * Every function here is called under the lock of the slot's shard and takes the engine's lock
+ * inside, so that a slot's list and its units never disagree when both are free.
+ */
+#include "tier.h"
+
+#define KICK_EVERY 16   /* admissions between two looks by the worker once slots run short */
+
+void ht_record_later(struct ht_tier *t, u32 slot)
+{
+	u32 block = ht_record_sector(&t->map.geo, slot) >> HT_BLOCK_SHIFT;
+
+	if (!test_bit(block, t->changed))
+		set_bit(block, t->changed);
+	/* A commit clears `armed` before it looks at `changed`. */
+	smp_mb__after_atomic();
+	if (!atomic_read(&t->armed) && !atomic_xchg(&t->armed, 1))
+		queue_delayed_work(t->wq, &t->commit_timer,
+				   msecs_to_jiffies(READ_ONCE(t->engine.tune.commit_ms)));
+}
+
+static enum ht_list list_of(struct ht_tier *t, u32 slot)
+{
+	const struct ht_slot *s = &t->map.slots[slot];
+
+	if (s->extent == HT_NIL)
+		return HT_LIST_FREE;
+	return ht_list_of(&t->map, slot);
+}
+
+/* Puts a slot that its owner had taken off its list where it belongs. */
+void ht_pool_place(struct ht_tier *t, u32 slot)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->engine_lock, flags);
+	if (t->map.slots[slot].state != HT_SLOT_BAD)
+		ht_engine_append(&t->engine, slot, list_of(t, slot));
+	spin_unlock_irqrestore(&t->engine_lock, flags);
+}
+
+/* Gives an extent a free slot; HT_NIL if there is none. */
+u32 ht_pool_admit(struct ht_tier *t, u32 extent)
+{
+	struct ht_engine *engine = &t->engine;
+	unsigned long flags;
+	bool kick;
+	u32 slot;
+
+	spin_lock_irqsave(&t->engine_lock, flags);
+	slot = ht_engine_take(engine, false);
+	if (slot != HT_NIL) {
+		ht_admit(&t->map, slot, extent, HT_SLOT_LIVE);
+		ht_engine_append(engine, slot, HT_LIST_EMPTY);
+	}
+	kick = engine->count[HT_LIST_FREE] < engine->nr / 100 * (100 - engine->tune.low) + 1 &&
+	       engine->count[HT_LIST_FREE] % KICK_EVERY == 0;
+	spin_unlock_irqrestore(&t->engine_lock, flags);
+
+	ht_count(t, slot == HT_NIL ? HINTIER_C_WAITED_SLOT : HINTIER_C_ADMITTED, 1);
+	if (kick)
+		ht_worker_kick(t);
+	return slot;
+}
+
+void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch)
+{
+	unsigned long flags;
+
+	if (act & HT_ACT_RECORD)
+		ht_record_later(t, slot);
+	if (act & (HT_ACT_FREE | HT_ACT_LIST)) {
+		spin_lock_irqsave(&t->engine_lock, flags);
+		ht_engine_move(&t->engine, slot, list_of(t, slot));
+		spin_unlock_irqrestore(&t->engine_lock, flags);
+	}
+	if (act & HT_ACT_FETCH)
+		ht_fetch_outcome(t, fetch, HINTIER_FETCH_TIMELY);
+	if (act & HT_ACT_UNUSED)
+		ht_fetch_outcome(t, fetch, HINTIER_FETCH_UNUSED);
+}

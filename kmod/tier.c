@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A tier's life: memory when its table is made, contents when it is resumed, the clean stop when
+ * it is suspended, and how it gives up a device that fails.
+ */
+#include "tier.h"
+
+#include <linux/blk-integrity.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/vmalloc.h>
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static int create_map(struct ht_tier *t)
+{
+	struct ht_map *map = &t->map;
+	const struct ht_geometry *geo = &map->geo;
+
+	map->bucket_bits = max_t(u32, ilog2(roundup_pow_of_two(geo->slots)), 4);
+	map->shard_bits = clamp_t(u32, ilog2(roundup_pow_of_two(num_possible_cpus() * 16)), 4, 8);
+	map->shard_bits = min(map->shard_bits, map->bucket_bits);
+	t->nr_shards = 1U << map->shard_bits;
+	map->slots = vzalloc((size_t)geo->slots * sizeof(*map->slots));
+	map->bits = vzalloc((size_t)geo->slots * HT_BITS * geo->words * sizeof(u16));
+	map->buckets = vmalloc(sizeof(u32) << map->bucket_bits);
+	t->shards = kvcalloc(t->nr_shards, sizeof(*t->shards), GFP_KERNEL);
+	t->ghosts = vzalloc(HT_GHOSTS * sizeof(u32));
+	t->fetches = vzalloc(HT_FETCHES * sizeof(*t->fetches));
+	if (!map->slots || !map->bits || !map->buckets || !t->shards || !t->ghosts || !t->fetches)
+		return -ENOMEM;
+	for (u32 i = 0; i < t->nr_shards; i++)
+		spin_lock_init(&t->shards[i].lock);
+	return 0;
+}
+
+static int create_commit(struct ht_tier *t)
+{
+	t->nr_blocks = t->map.geo.meta_sectors >> HT_BLOCK_SHIFT;
+	t->changed = bitmap_zalloc(t->nr_blocks, GFP_KERNEL);
+	t->batch = kcalloc(HT_COMMIT_BLOCKS, sizeof(*t->batch), GFP_KERNEL);
+	t->meta_pages = kcalloc(HT_COMMIT_BLOCKS, sizeof(*t->meta_pages), GFP_KERNEL);
+	if (!t->changed || !t->batch || !t->meta_pages)
+		return -ENOMEM;
+	for (u32 i = 0; i < HT_COMMIT_BLOCKS; i++) {
+		t->meta_pages[i] = alloc_page(GFP_KERNEL);
+		if (!t->meta_pages[i])
+			return -ENOMEM;
+	}
+	ht_commit_init(t);
+	return 0;
+}
+
+static int create_engines(struct ht_tier *t)
+{
+	int r;
+
+	t->wq = alloc_workqueue("hintier", WQ_MEM_RECLAIM, 0);
+	if (!t->wq)
+		return -ENOMEM;
+	r = bioset_init(&t->split_bios, 64, ht_io_front_pad(), 0);
+	if (!r)
+		r = bioset_init(&t->xfer_bios, 64, 0, BIOSET_NEED_BVECS);
+	if (!r)
+		r = create_map(t);
+	if (!r)
+		r = create_commit(t);
+	if (!r)
+		r = ht_xfers_create(t);
+	return r;
+}
+
+static const char *open_devices(struct ht_tier *t, const struct ht_args *args)
+{
+	if (dm_get_device(t->ti, args->fast, dm_table_get_mode(t->ti->table), &t->fast))
+		return "cannot open the fast device";
+	if (dm_get_device(t->ti, args->bulk, dm_table_get_mode(t->ti->table), &t->bulk))
+		return "cannot open the bulk device";
+	if (t->fast->bdev == t->bulk->bdev)
+		return "fast and bulk are the same device";
+	if (bdev_logical_block_size(t->fast->bdev) > bdev_logical_block_size(t->bulk->bdev))
+		return "fast device has a larger logical block than the bulk device";
+	if (bdev_logical_block_size(t->bulk->bdev) > HINTIER_UNIT_BYTES)
+		return "logical block is larger than 4096 bytes";
+	if (bdev_is_zoned(t->fast->bdev) || bdev_is_zoned(t->bulk->bdev))
+		return "zoned devices are not supported";
+	if (bdev_get_integrity(t->fast->bdev) || bdev_get_integrity(t->bulk->bdev))
+		return "devices with an integrity profile are not supported";
+	return NULL;
+}
+
+static void init_discard(struct ht_tier *t)
+{
+	u32 grain = bdev_discard_granularity(t->bulk->bdev) >> SECTOR_SHIFT;
+
+	if (bdev_max_discard_sectors(t->bulk->bdev))
+		t->discard_granularity = max_t(u32, grain, HT_UNIT_SECTORS);
+}
+
+/* A tier that is not active yet; on failure says why in ti->error. */
+struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
+{
+	struct ht_tier *t = kzalloc(sizeof(*t), GFP_KERNEL);
+	const char *error;
+	int r = -EINVAL;
+
+	if (!t) {
+		ti->error = "out of memory";
+		return ERR_PTR(-ENOMEM);
+	}
+	t->ti = ti;
+	t->wanted_mode = args->mode;
+	t->discard_dirty = args->discard_dirty;
+	t->engine.tune = args->tune;
+	spin_lock_init(&t->engine_lock);
+	spin_lock_init(&t->wait_lock);
+	spin_lock_init(&t->fetch_lock);
+	INIT_LIST_HEAD(&t->fetch_told);
+	init_waitqueue_head(&t->drained);
+	INIT_WORK(&t->worker, ht_worker);
+	INIT_DELAYED_WORK(&t->again, ht_worker_again);
+	INIT_LIST_HEAD(&t->idle_xfers);
+
+	error = open_devices(t, args);
+	if (!error)
+		error = ht_meta_headers(t, args->extent_sectors);
+	if (!error) {
+		init_discard(t);
+		r = create_engines(t);
+		if (r)
+			error = "out of memory for slots: use a larger extent or a smaller fast device";
+	}
+	if (!error) {
+		t->dev = ht_dev_find_or_create(disk_devt(dm_disk(dm_table_get_md(ti->table))), t);
+		if (IS_ERR_OR_NULL(t->dev)) {
+			r = t->dev ? PTR_ERR(t->dev) : -ENOMEM;
+			t->dev = NULL;
+			error = "this device already is a tier over another pair: remove it first";
+		}
+	}
+	if (error) {
+		ti->error = (char *)error;
+		ht_tier_destroy(t);
+		return ERR_PTR(r);
+	}
+	return t;
+}
+
+/* Takes back whatever ht_tier_create() has made. */
+void ht_tier_destroy(struct ht_tier *t)
+{
+	if (t->dev)
+		ht_dev_leave(t->dev, t);
+	if (t->wq)
+		destroy_workqueue(t->wq);
+	ht_xfers_destroy(t);
+	for (u32 i = 0; t->meta_pages && i < HT_COMMIT_BLOCKS; i++)
+		if (t->meta_pages[i])
+			__free_page(t->meta_pages[i]);
+	kfree(t->meta_pages);
+	kfree(t->batch);
+	bitmap_free(t->changed);
+	vfree(t->fetches);
+	vfree(t->ghosts);
+	kvfree(t->shards);
+	vfree(t->map.buckets);
+	vfree(t->map.bits);
+	vfree(t->map.slots);
+	bioset_exit(&t->xfer_bios);
+	bioset_exit(&t->split_bios);
+	if (t->bulk)
+		dm_put_device(t->ti, t->bulk);
+	if (t->fast)
+		dm_put_device(t->ti, t->fast);
+	kfree(t);
+}
+
+/* ---- activation ----------------------------------------------------------------------------- */
+
+/* An empty map: whatever the memory held is from before the last suspend. */
+static void reset(struct ht_tier *t)
+{
+	struct ht_map *map = &t->map;
+	const struct ht_geometry *geo = &map->geo;
+
+	memset(map->bits, 0, (size_t)geo->slots * HT_BITS * geo->words * sizeof(u16));
+	memset(map->buckets, 0xff, sizeof(u32) << map->bucket_bits);
+	memset(t->ghosts, 0xff, HT_GHOSTS * sizeof(u32));
+	memset(t->fetches, 0, HT_FETCHES * sizeof(*t->fetches));
+	for (u32 slot = 0; slot < geo->slots; slot++) {
+		memset(&map->slots[slot], 0, sizeof(map->slots[slot]));
+		map->slots[slot].extent = HT_NIL;
+	}
+	for (u32 i = 0; i < t->nr_shards; i++)
+		memset(&t->shards[i].core, 0, sizeof(t->shards[i].core));
+	bitmap_zero(t->changed, t->nr_blocks);
+	INIT_LIST_HEAD(&t->fetch_told);
+	t->fetch_head = 1;
+	t->fetch_tail = 1;
+	t->pressure = false;
+	t->destage_failed = false;
+	atomic_set(&t->armed, 0);
+	/* Nobody knows what bulk holds in its cache. */
+	atomic_set(&t->bulk_written, 1);
+	map->mode = t->wanted_mode;
+	map->epoch = ++t->dev->epoch;
+	ht_engine_init(&t->engine, geo, map->slots);
+}
+
+static void fill_lists(struct ht_tier *t)
+{
+	for (u32 slot = 0; slot < t->map.geo.slots; slot++) {
+		ht_pool_place(t, slot);
+		if (t->map.slots[slot].flags & HT_F_CHANGED)
+			ht_record_later(t, slot);
+		if (!(slot % 4096))
+			cond_resched();
+	}
+}
+
+/* Reads what the devices hold; the tier serves requests after this. */
+int ht_tier_activate(struct ht_tier *t)
+{
+	unsigned int noio;
+	int r;
+
+	r = ht_dev_claim(t->dev, t);
+	if (r) {
+		DMERR("%pg: this pair is in use by another live table", t->fast->bdev);
+		return r;
+	}
+	/* A filesystem above is suspended: memory must not wait for it. */
+	noio = memalloc_noio_save();
+	reset(t);
+	r = ht_meta_load(t);
+	if (!r) {
+		fill_lists(t);
+		r = ht_meta_start(t);
+	}
+	memalloc_noio_restore(noio);
+	if (r) {
+		ht_dev_unclaim(t->dev, t);
+		return r;
+	}
+	t->dev->mode = t->map.mode;
+	t->loaded = true;
+	WRITE_ONCE(t->stopping, false);
+	return 0;
+}
+
+/* Presuspend: no new background transfer; what parked bios wait for goes on. */
+void ht_tier_stop(struct ht_tier *t)
+{
+	WRITE_ONCE(t->stopping, true);
+	wake_up_all(&t->drained);
+}
+
+/* Postsuspend: no request is in flight any more. The clean stop. */
+void ht_tier_deactivate(struct ht_tier *t)
+{
+	if (!t->loaded)
+		return;
+	ht_dev_ready(t->dev, false);
+	wait_event(t->drained, ht_xfers_idle(t));
+	cancel_delayed_work_sync(&t->again);
+	cancel_delayed_work_sync(&t->commit_timer);
+	flush_work(&t->commit_work);
+	flush_work(&t->worker);
+	ht_commit(t);
+	flush_workqueue(t->wq);
+	cancel_delayed_work_sync(&t->commit_timer);
+	if (t->map.mode < HINTIER_MODE_BYPASS)
+		ht_meta_stop(t);
+	t->dev->epoch = t->map.epoch;
+	t->loaded = false;
+	ht_dev_unclaim(t->dev, t);
+}
+
+/* ---- failure -------------------------------------------------------------------------------- */
+
+/* Modes only get worse. One log line and one event for each step; from process context. */
+void ht_tier_degrade(struct ht_tier *t, enum hintier_mode mode, const char *why)
+{
+	u32 old = t->map.mode;
+
+	if (mode <= old)
+		return;
+	if (mode == HINTIER_MODE_BYPASS && ht_meta_move_epoch(t))
+		mode = HINTIER_MODE_FAIL;
+	WRITE_ONCE(t->map.mode, mode);
+	WRITE_ONCE(t->dev->mode, mode);
+	DMERR("%s: %s: %s: now in mode %s", dm_table_device_name(t->ti->table), t->fast->name, why,
+	      ht_mode_name(mode));
+	ht_event(t->dev, HINTIER_EV_MODE, old, mode, 0, 0);
+	dm_table_event(t->ti->table);
+	wake_up_all(&t->drained);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The live tier and what its rooms call in each other. For lock order see hintier.h.
+ *
+ * A request in one picture:
+ *
+ *   map ──> decide (io.c) ──verdict──> remapped to fast or home ──> end_io ──> ht_io_end
+ *                    │
+ *                    ├─ join, wait ──> a transfer's list (xfer.c) ──┐
+ *                    ├─ commit ──────> the commit's list (commit.c) ├──> routed again by the worker
+ *                    └─ promote ─────> the worker (worker.c) ───────┘
+ */
+#ifndef HT_TIER_H
+#define HT_TIER_H
+
+#include <linux/bio.h>
+#include <linux/device-mapper.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "core/engine.h"
+#include "core/format.h"
+#include "core/move.h"
+#include "core/record.h"
+#include "core/shard.h"
+#include "hintier.h"
+#include "trace.h"
+
+#define DM_MSG_PREFIX "hintier"
+
+#define HT_BLOCK_SHIFT 3               /* record sectors are written in blocks of 4 KiB */
+#define HT_BLOCK_SECTORS (1U << HT_BLOCK_SHIFT)
+#define HT_COMMIT_BLOCKS 128           /* blocks that one round of a commit writes */
+#define HT_XFERS_MAX 64
+#define HT_XFER_BYTES (8U << 20)       /* pages of all transfers */
+#define HT_GHOSTS 16384                /* extents whose first read miss is remembered */
+#define HT_FETCHES 4096                /* FETCH hints that are queued or not yet told about */
+
+struct ht_lock_shard {
+	spinlock_t lock;
+	struct ht_shard core;
+} ____cacheline_aligned_in_smp;
+
+/* What happens to one bio, or to a part of one: lives in dm's per-bio data, or before a split. */
+struct ht_io {
+	struct bvec_iter iter;  /* as it came, for another try */
+	u64 start;              /* ns */
+	u32 extent;             /* first one */
+	u32 count;              /* extents, in slots that follow each other */
+	u32 slot;
+	u16 from;               /* sectors: first extent from here, last one up to there */
+	u16 to;
+	u8 op;                  /* enum ht_request_op */
+	u8 verdict;             /* enum ht_verdict */
+	u8 outcome;             /* enum hintier_outcome */
+	u8 klass;
+	u8 flags;
+	bool part_failed;       /* a part that was split off has failed */
+};
+
+#define HT_IO_HELD (1U << 0)       /* counts are held in shards: ht_end() is due */
+#define HT_IO_READING (1U << 1)    /* counted as a demand read on bulk */
+#define HT_IO_NO_PROMOTE (1U << 2) /* the worker has seen it: no promotion, no second hand-over */
+#define HT_IO_FLUSH (1U << 3)      /* an empty flush */
+#define HT_IO_SYNC (1U << 4)       /* a FUA write that landed and waits for its record */
+
+/* One transfer between a slot and a home; see xfer.c. */
+struct ht_xfer {
+	struct ht_tier *tier;
+	struct work_struct work;
+	struct list_head idle;  /* xfer_lock */
+	struct ht_move move;
+	struct page **pages;    /* [units] */
+	atomic_t pending;       /* bios in flight */
+	blk_status_t status;    /* first failure */
+	spinlock_t lock;
+	struct bio_list readers;/* lock: want the data */
+	struct bio_list waiters;/* lock: want to be routed again at the end */
+	u32 fetch;              /* number of the FETCH, 0 for none */
+	u16 nr;
+	u8 kind;                /* enum ht_move_kind */
+	u8 step;
+	bool read_ok;
+};
+
+/* A FETCH that was accepted, until all its extents have told how they ended. */
+struct ht_fetch {
+	u64 cookie;
+	u64 bytes[HINTIER_FETCHES];
+	u32 number;             /* 0: not in use */
+	u32 next;               /* next extent to start */
+	u32 end;
+	u32 left;               /* extents that have not told yet */
+	u32 depth;
+	u64 object;
+	u64 deadline;           /* ns, 0 for none */
+	struct list_head told;  /* fetch_lock: its events are due */
+	u16 source;
+	u16 group;
+	u8 klass;
+};
+
+struct ht_args {
+	const char *fast;
+	const char *bulk;
+	u32 extent_sectors;
+	u8 mode;
+	bool discard_dirty;     /* accept a pair whose epochs differ although fast holds dirty data */
+	struct ht_tunables tune;
+};
+
+struct ht_tier {
+	struct dm_target *ti;
+	struct ht_dev *dev;
+	struct dm_dev *fast;
+	struct dm_dev *bulk;
+	u8 uuid[16];
+	u8 wanted_mode;         /* by the table; map.mode may be lower */
+	bool discard_dirty;
+	bool loaded;            /* between preresume and postsuspend */
+	bool stopping;          /* no new background transfers */
+	bool destage_failed;    /* since the last drain began */
+	bool pressure;          /* worker: above the high mark, and told */
+
+	struct ht_map map;
+	struct ht_lock_shard *shards;
+	u32 nr_shards;
+	struct ht_engine engine;
+	spinlock_t engine_lock;
+
+	struct workqueue_struct *wq;
+	struct work_struct worker;
+	struct delayed_work again;   /* kicks the worker a little later */
+	spinlock_t wait_lock;
+	struct bio_list retry;       /* wait_lock: to be routed again */
+	struct bio_list promote;     /* wait_lock: reads whose extent is to be promoted */
+	struct bio_list commit_wait; /* wait_lock: for a commit that starts from now on */
+	wait_queue_head_t drained;
+	atomic_t drainers;           /* messages that wait for everything to be clean */
+
+	struct mutex commit_mutex;
+	struct work_struct commit_work;
+	struct delayed_work commit_timer;
+	unsigned long *changed;      /* bitmap: blocks with a changed record */
+	atomic_t armed;              /* the commit timer runs */
+	atomic_t bulk_written;       /* something was written there since its last flush */
+	u32 nr_blocks;
+	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
+	struct page **meta_pages;    /* [HT_COMMIT_BLOCKS] */
+	u64 commit_seq;
+	struct ht_state fast_state;
+	struct ht_state bulk_state;
+
+	spinlock_t xfer_lock;
+	struct list_head idle_xfers;
+	struct ht_xfer *xfers;
+	u32 nr_xfers;
+	u32 destaging;               /* xfer_lock: in flight */
+	u32 filling;
+	atomic_t bulk_reads;         /* demand reads in flight on bulk */
+	atomic_t fast_sectors;       /* and what they and those on fast carry */
+	atomic_t bulk_sectors;
+	u32 *ghosts;                 /* racy on purpose: a lost entry costs a promotion */
+
+	spinlock_t fetch_lock;
+	struct ht_fetch *fetches;    /* [HT_FETCHES], by number */
+	u32 fetch_head;              /* number of the next one to accept */
+	u32 fetch_tail;              /* oldest one with extents to start */
+	struct list_head fetch_told; /* fetch_lock */
+
+	struct bio_set split_bios;   /* parts of parked bios, struct ht_part */
+	struct bio_set xfer_bios;
+	u32 discard_granularity;     /* sectors: of what goes down to bulk, 0 for nothing */
+};
+
+/* Shard of an extent, and its lock. */
+static inline struct ht_lock_shard *ht_shard_lock(struct ht_tier *t, u32 extent,
+						  unsigned long *flags)
+{
+	struct ht_lock_shard *shard = &t->shards[ht_shard_of(&t->map, extent)];
+
+	spin_lock_irqsave(&shard->lock, *flags);
+	return shard;
+}
+
+static inline void ht_shard_unlock(struct ht_lock_shard *shard, unsigned long flags)
+{
+	spin_unlock_irqrestore(&shard->lock, flags);
+}
+
+/* ---- args.c ---- */
+int ht_args_parse(struct dm_target *ti, unsigned int argc, char **argv, struct ht_args *ret);
+void ht_args_emit(struct ht_tier *t, char *result, unsigned int maxlen);
+const char *ht_mode_name(u32 mode);
+
+/* ---- tier.c: memory of a tier, activation, failure ---- */
+struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args);
+void ht_tier_destroy(struct ht_tier *t);
+int ht_tier_activate(struct ht_tier *t);
+void ht_tier_stop(struct ht_tier *t);
+void ht_tier_deactivate(struct ht_tier *t);
+void ht_tier_degrade(struct ht_tier *t, enum hintier_mode mode, const char *why);
+
+/* ---- meta.c: headers, states and records on the devices ---- */
+const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors);
+int ht_meta_load(struct ht_tier *t);
+int ht_meta_start(struct ht_tier *t);
+int ht_meta_stop(struct ht_tier *t);
+int ht_meta_move_epoch(struct ht_tier *t);
+int ht_sync_io(struct block_device *bdev, blk_opf_t opf, sector_t sector, void *page, u32 bytes);
+
+/* ---- io.c ---- */
+int ht_io_map(struct ht_tier *t, struct bio *bio);
+int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status);
+struct ht_io *ht_io_of(struct bio *bio);
+void ht_io_route(struct ht_tier *t, struct bio *bio);
+void ht_io_fail(struct bio *bio, blk_status_t status);
+unsigned int ht_io_front_pad(void);
+
+/* ---- discard.c ---- */
+int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io);
+void ht_discard_end(struct ht_tier *t, struct ht_io *io);
+
+/* ---- pool.c: what verdicts and ends ask beside; all under the slot's shard lock ---- */
+void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch);
+u32 ht_pool_admit(struct ht_tier *t, u32 extent);
+void ht_pool_place(struct ht_tier *t, u32 slot);
+void ht_record_later(struct ht_tier *t, u32 slot);
+
+/* ---- park.c: bios that wait ---- */
+void ht_park_retry(struct ht_tier *t, struct bio *bio);
+void ht_park_commit(struct ht_tier *t, struct bio *bio);
+void ht_park_promote(struct ht_tier *t, struct bio *bio);
+void ht_park_move(struct ht_tier *t, struct bio *bio, u32 extent);
+
+/* ---- commit.c ---- */
+int ht_commit(struct ht_tier *t);
+void ht_commit_kick(struct ht_tier *t);
+void ht_commit_init(struct ht_tier *t);
+
+/* ---- xfer.c ---- */
+int ht_xfers_create(struct ht_tier *t);
+void ht_xfers_destroy(struct ht_tier *t);
+struct ht_xfer *ht_xfer_get(struct ht_tier *t, enum ht_move_kind kind);
+void ht_xfer_put(struct ht_xfer *x);
+void ht_xfer_start(struct ht_xfer *x);
+bool ht_xfers_idle(struct ht_tier *t);
+
+/* ---- worker.c ---- */
+void ht_worker(struct work_struct *work);
+void ht_worker_again(struct work_struct *work);
+void ht_worker_kick(struct ht_tier *t);
+int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct ht_fetch *fetch);
+int ht_worker_drain(struct ht_tier *t);
+int ht_worker_drop_clean(struct ht_tier *t);
+
+/* ---- fetch.c ---- */
+int ht_fetch_queue(struct ht_tier *t, const struct hintier_hint *hint, u32 from, u32 to);
+void ht_fetch_start_some(struct ht_tier *t);
+void ht_fetch_outcome(struct ht_tier *t, u32 number, enum hintier_fetch how);
+void ht_fetch_tell(struct ht_tier *t);
+
+/* ---- advice.c ---- */
+void ht_hint_apply(struct ht_slot *s, u8 klass, u16 group, u64 object, u32 depth);
+int ht_tier_set(struct ht_tier *t, const char *key, const char *value);
+
+/* ---- registry.c ---- */
+struct ht_dev *ht_dev_find_or_create(dev_t devt, const struct ht_tier *t);
+int ht_dev_claim(struct ht_dev *dev, struct ht_tier *t);
+void ht_dev_ready(struct ht_dev *dev, bool ready);
+void ht_dev_unclaim(struct ht_dev *dev, struct ht_tier *t);
+void ht_dev_leave(struct ht_dev *dev, struct ht_tier *t);
+struct ht_tier *ht_dev_hold(struct ht_dev *dev);
+void ht_dev_release(struct ht_dev *dev);
+
+/* ---- stats.c ---- */
+struct ht_stats_cpu {
+	struct ht_stats s;
+};
+
+static inline void ht_count(struct ht_tier *t, enum hintier_counter which, u64 n)
+{
+	this_cpu_add(t->dev->stats->s.counters[which], n);
+}
+
+void ht_account(struct ht_tier *t, enum hintier_op op, u8 outcome, u8 klass, sector_t sector,
+		u32 bytes, u64 start);
+
+#endif

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The worker: routes what was parked, then does what the engine decides, until a window is full
+ * or nothing is worth doing. It runs when kicked: by admissions when slots run short, by ends of
+ * transfers and commits, by hints and messages. It never waits for I/O.
+ */
+#include "tier.h"
+
+#define STEPS 256               /* decisions before others get the CPU */
+#define AGAIN_MS 4              /* a decision could not be carried out just now */
+
+void ht_worker_kick(struct ht_tier *t)
+{
+	queue_work(t->wq, &t->worker);
+}
+
+static struct bio_list take(struct ht_tier *t, struct bio_list *list)
+{
+	struct bio_list taken;
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->wait_lock, flags);
+	taken = *list;
+	bio_list_init(list);
+	spin_unlock_irqrestore(&t->wait_lock, flags);
+	return taken;
+}
+
+static u32 take_slot(struct ht_tier *t)
+{
+	unsigned long flags;
+	u32 slot;
+
+	spin_lock_irqsave(&t->engine_lock, flags);
+	slot = ht_engine_take(&t->engine, true);
+	spin_unlock_irqrestore(&t->engine_lock, flags);
+	return slot;
+}
+
+/*
+ * Starts bringing an extent to fast. `bio` is the read that asked for it, NULL for a FETCH.
+ * -EBUSY: all transfers are busy, -ENOSPC: no slot to spare, -EAGAIN: its home is being written
+ * or it has a slot. Nothing has happened then.
+ */
+int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct ht_fetch *fetch)
+{
+	struct ht_lock_shard *shard;
+	struct ht_slot *s;
+	struct ht_xfer *x;
+	unsigned long flags;
+	u32 slot;
+	bool begun;
+
+	x = ht_xfer_get(t, fetch ? HT_MOVE_FETCH : HT_MOVE_PROMOTE);
+	if (!x)
+		return -EBUSY;
+	slot = take_slot(t);
+	if (slot == HT_NIL) {
+		ht_xfer_put(x);
+		return -ENOSPC;
+	}
+
+	shard = ht_shard_lock(t, extent, &flags);
+	begun = ht_fill_begin(&t->map, &shard->core, slot, extent, &x->move);
+	if (begun) {
+		s = &t->map.slots[slot];
+		s->move = x->nr;
+		if (bio) {
+			ht_io_of(bio)->outcome = HINTIER_IO_HOME;
+			bio_list_add(&x->readers, bio);
+		}
+		if (fetch) {
+			x->fetch = fetch->number;
+			ht_hint_apply(s, fetch->klass, fetch->group, fetch->object, fetch->depth);
+		}
+	} else {
+		ht_pool_place(t, slot);
+	}
+	ht_shard_unlock(shard, flags);
+
+	if (begun)
+		ht_xfer_start(x);
+	else
+		ht_xfer_put(x);
+	return begun ? 0 : -EAGAIN;
+}
+
+static void start_promotions(struct ht_tier *t)
+{
+	struct bio_list reads = take(t, &t->promote);
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(&reads))) {
+		struct ht_io *io = ht_io_of(bio);
+
+		if (!t->stopping && READ_ONCE(t->filling) < t->engine.tune.fetches &&
+		    !ht_worker_fill(t, io->extent, bio, NULL))
+			continue;
+		io->flags |= HT_IO_NO_PROMOTE;
+		ht_io_route(t, bio);
+	}
+}
+
+/* ---- what the engine decides ---------------------------------------------------------------- */
+
+static struct ht_lock_shard *lock_owned(struct ht_tier *t, u32 slot, unsigned long *flags)
+{
+	for (;;) {
+		u32 extent = READ_ONCE(t->map.slots[slot].extent);
+		/* A slot that is not hashed has no shard; any lock will do to place it. */
+		u32 any = extent == HT_NIL ? 0 : extent;
+		struct ht_lock_shard *shard = ht_shard_lock(t, any, flags);
+
+		if (t->map.slots[slot].extent == extent)
+			return shard;
+		ht_shard_unlock(shard, *flags);
+	}
+}
+
+static void evict(struct ht_tier *t, u32 slot)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	bool gone = false;
+	u32 act = 0, extent;
+
+	shard = lock_owned(t, slot, &flags);
+	extent = t->map.slots[slot].extent;
+	if (extent != HT_NIL) {
+		u8 fetched = t->map.slots[slot].flags & HT_F_FETCHED;
+		u32 fetch = t->map.slots[slot].fetch;
+
+		gone = ht_forget(&t->map, slot, &act);
+		if (gone && fetched) {
+			t->map.slots[slot].flags &= ~HT_F_FETCHED;
+			ht_fetch_outcome(t, fetch, HINTIER_FETCH_UNUSED);
+		}
+		if (act & HT_ACT_RECORD)
+			ht_record_later(t, slot);
+	}
+	ht_pool_place(t, slot);
+	ht_shard_unlock(shard, flags);
+
+	if (!gone)
+		return;
+	ht_count(t, HINTIER_C_EVICTED, 1);
+	trace_hintier_migrate(t->dev->devt, HT_MOVE_EVICT,
+			      (u64)extent << t->map.geo.extent_shift << SECTOR_SHIFT,
+			      ht_extent_sectors(&t->map.geo) << SECTOR_SHIFT, 0);
+}
+
+/* True if it was started; if not, the transfer is idle again. */
+static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	bool begun;
+
+	shard = lock_owned(t, slot, &flags);
+	begun = t->map.slots[slot].extent != HT_NIL &&
+		ht_destage_begin(&t->map, &shard->core, slot, &x->move);
+	if (begun)
+		t->map.slots[slot].move = x->nr;
+	else
+		ht_pool_place(t, slot);
+	ht_shard_unlock(shard, flags);
+
+	if (begun)
+		ht_xfer_start(x);
+	else
+		ht_xfer_put(x);
+	return begun;
+}
+
+/* One decision; false if there is none or it could not be carried out (*again). */
+static bool step(struct ht_tier *t, bool *again)
+{
+	struct ht_situation now = {
+		.reads_wait = atomic_read(&t->bulk_reads),
+		.drain = atomic_read(&t->drainers),
+	};
+	struct ht_xfer *x = ht_xfer_get(t, HT_MOVE_DESTAGE);
+	enum ht_work work;
+	unsigned long flags;
+	u32 slot;
+
+	/* Without a transfer no destage can start: let the window look full. */
+	now.destaging = x ? READ_ONCE(t->destaging) - 1 : U32_MAX / 200;
+	spin_lock_irqsave(&t->engine_lock, flags);
+	work = ht_engine_next(&t->engine, &now, &slot);
+	spin_unlock_irqrestore(&t->engine_lock, flags);
+
+	switch (work) {
+	case HT_WORK_DESTAGE:
+		*again = !destage(t, slot, x);
+		return !*again;
+	case HT_WORK_EVICT:
+		evict(t, slot);
+		break;
+	default:
+		break;
+	}
+	if (x)
+		ht_xfer_put(x);
+	return work != HT_WORK_NONE;
+}
+
+static bool pool_waits_for_commit(struct ht_tier *t)
+{
+	return READ_ONCE(t->engine.count[HT_LIST_FREE]) < ht_engine_reserve(&t->engine) &&
+	       READ_ONCE(t->engine.count[HT_LIST_EMPTY]) &&
+	       find_first_bit(t->changed, t->nr_blocks) < t->nr_blocks;
+}
+
+static void tell_pressure(struct ht_tier *t)
+{
+	bool high = READ_ONCE(t->engine.destaging);
+
+	if (high && !t->pressure)
+		ht_event(t->dev, HINTIER_EV_PRESSURE, ht_engine_dirty(&t->engine),
+			 t->map.geo.slots, 0, 0);
+	t->pressure = high;
+}
+
+void ht_worker(struct work_struct *work)
+{
+	struct ht_tier *t = container_of(work, struct ht_tier, worker);
+	struct bio_list retry = take(t, &t->retry);
+	bool again = false;
+	struct bio *bio;
+	u32 steps = 0;
+
+	while ((bio = bio_list_pop(&retry)))
+		ht_io_route(t, bio);
+	start_promotions(t);
+	if (!READ_ONCE(t->stopping) && t->map.mode < HINTIER_MODE_BYPASS) {
+		ht_fetch_start_some(t);
+		while (steps < STEPS && step(t, &again))
+			steps++;
+		tell_pressure(t);
+	}
+	ht_fetch_tell(t);
+	if (pool_waits_for_commit(t))
+		ht_commit_kick(t);
+	if (atomic_read(&t->drainers))
+		wake_up_all(&t->drained);
+	if (steps == STEPS)
+		ht_worker_kick(t);
+	else if (again)
+		queue_delayed_work(t->wq, &t->again, msecs_to_jiffies(AGAIN_MS));
+}
+
+void ht_worker_again(struct work_struct *work)
+{
+	ht_worker_kick(container_of(to_delayed_work(work), struct ht_tier, again));
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static bool drain_is_over(struct ht_tier *t)
+{
+	return READ_ONCE(t->stopping) || READ_ONCE(t->destage_failed) ||
+	       t->map.mode >= HINTIER_MODE_BYPASS ||
+	       (!ht_engine_dirty(&t->engine) && !READ_ONCE(t->destaging));
+}
+
+/* Destages all that is dirty and records it; interruptible. */
+int ht_worker_drain(struct ht_tier *t)
+{
+	int r;
+
+	WRITE_ONCE(t->destage_failed, false);
+	atomic_inc(&t->drainers);
+	ht_worker_kick(t);
+	r = wait_event_interruptible(t->drained, drain_is_over(t));
+	atomic_dec(&t->drainers);
+	if (r)
+		return r;
+	if (READ_ONCE(t->destage_failed) || t->map.mode >= HINTIER_MODE_BYPASS)
+		return -EIO;
+	if (READ_ONCE(t->stopping))
+		return -EAGAIN;
+	return ht_commit(t);
+}
+
+/* Forgets all that is clean and records that. */
+int ht_worker_drop_clean(struct ht_tier *t)
+{
+	u32 left = READ_ONCE(t->engine.count[HT_LIST_CLEAN]);
+	unsigned long flags;
+	u32 slot;
+
+	while (left--) {
+		spin_lock_irqsave(&t->engine_lock, flags);
+		slot = t->engine.head[HT_LIST_CLEAN];
+		if (slot != HT_NIL)
+			ht_engine_remove(&t->engine, slot);
+		spin_unlock_irqrestore(&t->engine_lock, flags);
+		if (slot == HT_NIL)
+			break;
+		evict(t, slot);
+		cond_resched();
+	}
+	return ht_commit(t);
+}
