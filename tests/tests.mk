@@ -16,7 +16,7 @@ test-host: host-results
 	$(Q)tests/summary $(HOST_COUNT)
 
 # What `make install` installs, and the programs that tests call: the VM unpacks it over its root.
-vm-root: $(ALL) $(VM_PROGRAMS)
+vm-root: $(ALL) $(VM_PROGRAMS) | vm-image
 	$(Q)rm -rf $(VM_ROOT)
 	$(Q)mkdir -p $(VM_ROOT)/usr/bin
 	+$(Q)$(MAKE) -s install-files DESTDIR=$(CURDIR)/$(VM_ROOT) PREFIX=/usr >/dev/null

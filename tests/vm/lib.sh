@@ -175,3 +175,37 @@ sweep() {
 }
 
 clean_slate() { ! dmsetup ls | grep -q '(' && ! ls -d /sys/kernel/config/nullb/*/ >/dev/null 2>&1; }
+
+# ---- the agent --------------------------------------------------------------------------------
+
+# agent_config TEXT: the daemon's configuration for this test.
+agent_config() { printf '%s\n' "$1" >/etc/hintier/hintierd.toml; }
+
+# ask JSON: one request on the control socket, and its answer.
+ask() { echo "$1" | socat -t 5 - UNIX-CONNECT:/run/hintier/hintierd.sock; }
+
+# journal TEXT: the daemon has said so since its last start; waits for it a while.
+journal() {
+	local try
+	for ((try = 0; try < 50; try++)); do
+		journalctl -q -o cat -u hintierd --since "@$AGENT_SINCE" | grep -Eq -- "$1" && return
+		sleep 0.2
+	done
+	fail "hintierd did not say '$1' but: $(journalctl -q -o cat -u hintierd --since "@$AGENT_SINCE")"
+}
+
+agent() {
+	AGENT_SINCE=$(date +%s)
+	systemctl reset-failed hintierd 2>/dev/null || true
+	systemctl "$1" hintierd
+}
+
+# eventually COMMAND...: it comes true within some seconds.
+eventually() {
+	local try
+	for ((try = 0; try < 75; try++)); do
+		if "$@"; then return; fi
+		sleep 0.2
+	done
+	fail "not within 15 s: $*"
+}
