@@ -73,6 +73,21 @@ static __always_inline struct hintier_record *record_begin(__u16 type)
 	return rec;
 }
 
+/*
+ * One wake-up a burst: the agent arms it before it sleeps. What is not urgent waits for what is,
+ * or for the agent's next tick.
+ */
+static __always_inline void record_submit(struct hintier_record *rec, bool urgent)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+
+	if (urgent && armed) {
+		armed = 0;
+		flags = BPF_RB_FORCE_WAKEUP;
+	}
+	bpf_ringbuf_submit(rec, flags);
+}
+
 static __always_inline void record_file(struct hintier_record *rec, struct inode *inode,
 					struct dentry *dentry, struct dentry *parent)
 {
@@ -134,7 +149,7 @@ int BPF_PROG(on_open, struct file *file)
 	if (file->f_mode & FMODE_WRITE)
 		rec->flags |= HINTIER_REC_WRITE;
 	record_file(rec, inode, dentry, dentry->d_parent);
-	bpf_ringbuf_submit(rec, 0);
+	record_submit(rec, !(file->f_mode & FMODE_WRITE));
 	return 0;
 }
 
@@ -162,7 +177,7 @@ int BPF_PROG(on_rename, struct inode *old_dir, struct dentry *old_dentry, struct
 	record_file(rec, inode, new_dentry, new_dentry->d_parent);
 	if (replaced)
 		rec->replaced_ino = replaced->i_ino;
-	bpf_ringbuf_submit(rec, 0);
+	record_submit(rec, true);
 	return 0;
 }
 
@@ -183,23 +198,23 @@ int BPF_PROG(on_unlink, struct inode *dir, struct dentry *dentry)
 		return 0;
 	rec->root = *root;
 	record_file(rec, inode, dentry, dentry->d_parent);
-	bpf_ringbuf_submit(rec, 0);
+	record_submit(rec, false);
 	return 0;
 }
 
 /* True if @rec->name, @rec->name_bytes long, ends in the suffix. */
 static __always_inline bool suffix_fits(const struct hintier_record *rec)
 {
-	__u32 n = suffix_bytes, i;
+	__u32 n = suffix_bytes, first, at, i;
 
 	if (!n || n > HINTIER_TRACE_SUFFIX || rec->name_bytes < n)
 		return false;
-	for (i = 0; i < HINTIER_TRACE_SUFFIX; i++) {
-		__u32 at = rec->name_bytes - n + i;
-
-		if (i >= n)
-			break;
-		if (at >= HINTIER_TRACE_NAME || rec->name[at] != suffix[i])
+	first = rec->name_bytes - n;
+	for (i = 0; i < HINTIER_TRACE_SUFFIX && i < n; i++) {
+		at = first + i;
+		barrier_var(at); /* or clang proves the bound to itself and not to the verifier */
+		at &= HINTIER_TRACE_NAME - 1;
+		if (rec->name[at] != suffix[i])
 			return false;
 	}
 	return true;
@@ -248,7 +263,7 @@ int BPF_PROG(on_syscall, struct pt_regs *regs, long ret)
 	rec->root = *root;
 	if (ret >= 0)
 		rec->flags |= HINTIER_REC_FOUND;
-	bpf_ringbuf_submit(rec, 0);
+	record_submit(rec, ret >= 0);
 	return 0;
 }
 
@@ -267,7 +282,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	rec = record_begin(HINTIER_REC_EXIT);
 	if (rec) {
 		rec->root = *root;
-		bpf_ringbuf_submit(rec, 0);
+		record_submit(rec, false);
 	}
 	bpf_map_delete_elem(&readers, &pid);
 	return 0;

@@ -14,6 +14,9 @@ const volatile __u32 self_pid = 0;
 const volatile char suffix[HINTIER_TRACE_SUFFIX] = {};
 const volatile __u32 suffix_bytes = 0;
 
+/* Set by the agent: wake it when something urgent comes. */
+volatile __u32 armed = 0;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);

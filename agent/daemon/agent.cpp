@@ -65,6 +65,11 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
                     apply(event, false);
                 }) {}
 
+void Agent::arm_files() {
+    bpf_->arm();
+    on_files();
+}
+
 void Agent::on_files() {
     bpf_->drain(*this);
     executor_.carry_out(clock_.now());
@@ -78,6 +83,9 @@ void Agent::on_kernel() {
 }
 
 void Agent::on_tick() {
+    if (bpf_) {
+        bpf_->drain(*this); // what was not urgent, so that rules judge by the latest
+    }
     const Nanos now = clock_.now();
     if (roots_.scanning()) {
         const double share = std::chrono::duration<double>(config_.agent.tick).count();

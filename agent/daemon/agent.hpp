@@ -26,6 +26,7 @@ public:
     int files_fd() const { return bpf_ ? bpf_->fd() : -1; }
     int kernel_fd() const { return kernel_->fd(); }
 
+    void arm_files(); // before waiting for files_fd()
     void on_files();
     void on_kernel();
     void on_tick();

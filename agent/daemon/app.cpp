@@ -25,9 +25,9 @@ public:
 
     void start() {
         if (agent_.files_fd() >= 0) {
-            spawn(on_readable(agent_.files_fd(), &Agent::on_files, config_.agent.coalesce));
+            spawn(watch_files());
         }
-        spawn(on_readable(agent_.kernel_fd(), &Agent::on_kernel, Nanos(0)));
+        spawn(watch_kernel());
         spawn(every(config_.agent.tick, &Agent::on_tick));
         spawn(every(config_.agent.recheck, &Agent::on_recheck));
         spawn(watchdog());
@@ -44,21 +44,38 @@ private:
         });
     }
 
-    // After a call, lets `pause` pass: what comes meanwhile is handled as one burst, at the cost
-    // of one wake-up.
-    Task<> on_readable(int fd, Call call, Nanos pause) {
-        // Asio closes what it is given; the descriptor has an owner already.
-        net::posix::stream_descriptor descriptor(io_, dup(fd));
-        net::steady_timer timer(io_);
+    // Asio closes what it is given, and the descriptors have owners already: it gets copies.
+    net::posix::stream_descriptor copy_of(int fd) { return {io_, dup(fd)}; }
+
+    // When wake-ups come closer than `coalesce`, the next one is put off by as much, and what
+    // comes meanwhile is handled as one burst.
+    Task<> watch_files() {
         const auto readable = net::posix::stream_descriptor::wait_read;
+        auto descriptor = copy_of(agent_.files_fd());
+        net::steady_timer timer(io_);
+        auto last = net::steady_timer::clock_type::now();
+        while (true) {
+            agent_.arm_files();
+            auto [error] = co_await descriptor.async_wait(readable, as_result);
+            if (error) co_return;
+            agent_.on_files();
+            const auto now = net::steady_timer::clock_type::now();
+            if (now - last < config_.agent.coalesce) {
+                timer.expires_after(config_.agent.coalesce);
+                auto [cancelled] = co_await timer.async_wait(as_result);
+                if (cancelled) co_return;
+            }
+            last = now;
+        }
+    }
+
+    Task<> watch_kernel() {
+        const auto readable = net::posix::stream_descriptor::wait_read;
+        auto descriptor = copy_of(agent_.kernel_fd());
         while (true) {
             auto [error] = co_await descriptor.async_wait(readable, as_result);
             if (error) co_return;
-            (agent_.*call)();
-            if (pause == Nanos(0)) continue;
-            timer.expires_after(pause);
-            auto [cancelled] = co_await timer.async_wait(as_result);
-            if (cancelled) co_return;
+            agent_.on_kernel();
         }
     }
 

@@ -2,6 +2,7 @@
 #include "agent/source/bpf_source.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include <unistd.h>
 
@@ -107,6 +108,11 @@ std::size_t BpfSource::drain(EventSink& sink) {
     const int n = ring_buffer__consume(impl_->ring);
     impl_->sink = nullptr;
     return n > 0 ? static_cast<std::size_t>(n) : 0;
+}
+
+void BpfSource::arm() {
+    impl_->skel->bss->armed = 1;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 Result<void> BpfSource::watch(const FileId& dir, std::uint32_t root) {

@@ -28,6 +28,9 @@ public:
 
     int fd() const override;
     std::size_t drain(EventSink& sink) override;
+    // The descriptor becomes readable when the next urgent record comes. What has come before
+    // this call does not count: drain once more after it.
+    void arm();
 
     // From now on events of files below `dir` carry `root`.
     Result<void> watch(const FileId& dir, std::uint32_t root);
