@@ -47,7 +47,7 @@ std::string AgentClient::ask(const std::string& line) {
     return answer;
 }
 
-void AgentClient::session_ended(SessionId session, std::span<const BlockId> dead) {
+std::uint32_t AgentClient::session_ended(SessionId session, std::span<const BlockId> dead) {
     std::string line = fmt::format(R"({{"op":"session_ended","session":"{}","root":"{}","names":[)",
                                    session, root_);
     for (std::size_t i = 0; i < dead.size(); i++)
@@ -57,6 +57,7 @@ void AgentClient::session_ended(SessionId session, std::span<const BlockId> dead
     const auto json = nlohmann::json::parse(answer, nullptr, false);
     if (!json.is_object() || !json.value("ok", false))
         throw std::runtime_error("the agent refused session_ended: " + answer);
+    return json.value("unknown", 0u);
 }
 
 } // namespace hintier::replay

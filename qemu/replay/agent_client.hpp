@@ -19,8 +19,8 @@ public:
     AgentClient(const AgentClient&) = delete;
     AgentClient& operator=(const AgentClient&) = delete;
 
-    // Throws std::runtime_error if the agent refuses.
-    void session_ended(SessionId session, std::span<const BlockId> dead);
+    // How many of the names mean no file to the agent. Throws std::runtime_error if it refuses.
+    std::uint32_t session_ended(SessionId session, std::span<const BlockId> dead);
 
 private:
     std::string ask(const std::string& line);

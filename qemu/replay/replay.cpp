@@ -22,7 +22,7 @@ constexpr Time kNever = std::numeric_limits<Time>::max() / 64;
 struct Done {
     enum class Kind { stored, skipped, loaded, wrong, missing, removed, was_gone, told };
     Kind kind;
-    BlockId block;
+    std::uint32_t what; // the block; told: how many names the agent does not know
 };
 
 // Either a file to unlink or, with an agent, a session to report.
@@ -116,8 +116,9 @@ Pool<Farewell> Replay::make_farewells() {
             };
         auto agent = std::make_shared<AgentClient>(options_.agent_socket, tier_.root());
         return [this, agent](Farewell farewell) {
-            agent->session_ended(farewell.end->session, plan_.dead_of(*farewell.end));
-            inbox_.post({Done::Kind::told, 0});
+            const auto unknown =
+                agent->session_ended(farewell.end->session, plan_.dead_of(*farewell.end));
+            inbox_.post({Done::Kind::told, unknown});
         };
     };
     return {1, work, on_error<Farewell>()};
@@ -188,13 +189,15 @@ void Replay::reap(Time now) {
     }
 }
 
-void Replay::perform(const std::vector<Action>& actions) {
+void Replay::perform(Time now, const std::vector<Action>& actions) {
     for (const auto& action : actions)
         switch (action.kind) {
         case Action::Kind::load:
+            reaper_.touched(now, action.block);
             readers_.submit(action.block);
             break;
         case Action::Kind::store:
+            reaper_.touched(now, action.block);
             writers_.submit(action.block);
             break;
         case Action::Kind::compute:
@@ -208,8 +211,8 @@ void Replay::take(Time now, const Done& done) {
     case Done::Kind::stored:
     case Done::Kind::skipped:
         (done.kind == Done::Kind::stored ? counts_.stored : counts_.store_skipped)++;
-        reaper_.touched(now, done.block);
-        server_.stored(done.block);
+        reaper_.touched(now, done.what);
+        server_.stored(done.what);
         break;
     case Done::Kind::wrong:
         counts_.loaded_wrong++;
@@ -219,14 +222,17 @@ void Replay::take(Time now, const Done& done) {
         [[fallthrough]];
     case Done::Kind::missing:
         counts_.load_missing += done.kind == Done::Kind::missing;
-        reaper_.touched(now, done.block);
-        perform(now, server_.loaded(now, done.block, done.kind == Done::Kind::loaded));
+        reaper_.touched(now, done.what);
+        perform(now, server_.loaded(now, done.what, done.kind == Done::Kind::loaded));
         break;
     case Done::Kind::removed:
         counts_.removed++;
         [[fallthrough]];
     case Done::Kind::was_gone:
+        saying_farewell_--;
+        break;
     case Done::Kind::told:
+        counts_.told_unknown += done.what;
         saying_farewell_--;
         break;
     }

@@ -32,7 +32,9 @@ Times collect(const std::vector<Outcome>& outcomes, Time mark) {
     return times;
 }
 
-double rounded(double value, double parts) { return std::round(value * parts) / parts; }
+double rounded(double value, double parts) {
+    return std::round(value * parts) / parts;
+}
 
 nlohmann::ordered_json percentiles(const std::vector<Time>& times) {
     return {{"p50", percentile_ms(times, 0.50)},
@@ -52,6 +54,7 @@ Counts Counts::since(const Counts& mark) const {
     difference.looked_up -= mark.looked_up;
     difference.removed -= mark.removed;
     difference.told_dead -= mark.told_dead;
+    difference.told_unknown -= mark.told_unknown;
     difference.busy -= mark.busy;
     difference.at -= mark.at;
     difference.cpu_ns -= mark.cpu_ns;
@@ -94,6 +97,7 @@ nlohmann::ordered_json to_json(const Plan& plan, const std::vector<Outcome>& out
         {"lookups", counts.looked_up},
         {"files_removed", counts.removed},
         {"names_told_dead", counts.told_dead},
+        {"names_unknown", counts.told_unknown},
         {"dead_left", report.dead_left},
         {"reap_postponed", report.reap_postponed},
         {"requests_recomputed_by_rule", times.recomputed},

@@ -22,10 +22,11 @@ struct Counts {
     std::uint64_t loaded_wrong = 0;
     std::uint64_t looked_up = 0;
     std::uint64_t removed = 0;
-    std::uint64_t told_dead = 0; // blocks named to the agent
-    Time busy = 0;               // compute
-    Time at = 0;                 // when these were taken
-    double cpu_ns = 0;           // machine time that was not idle, undilated
+    std::uint64_t told_dead = 0;    // blocks named to the agent
+    std::uint64_t told_unknown = 0; // of these, unknown to it
+    Time busy = 0;                  // compute
+    Time at = 0;                    // when these were taken
+    double cpu_ns = 0;              // machine time that was not idle, undilated
 
     Counts since(const Counts& mark) const;
     std::uint64_t object_operations() const { return stored + loaded + removed; }

@@ -50,9 +50,9 @@ private:
 };
 
 TEST(AgentClient, NamesTheDeadHeadFirst) {
-    OneAnswer agent("{\"ok\":true}\n");
+    OneAnswer agent("{\"ok\":true,\"files\":1,\"unknown\":1}\n");
     AgentClient client(agent.path(), "/mnt/kv");
-    client.session_ended(17, std::vector<BlockId>{3, 4});
+    EXPECT_EQ(client.session_ended(17, std::vector<BlockId>{3, 4}), 1u);
     const auto told = nlohmann::json::parse(agent.line());
     EXPECT_EQ(told["op"], "session_ended");
     EXPECT_EQ(told["session"], "17");
