@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # What the tests of the VM share. A test is a file NNN-name that sets DESCRIPTION and defines
-# `body`; it may define `requires`, and set TIMEOUT in seconds. It runs under `set -euo pipefail`
-# on a machine without tiers, and starts with:
+# `body`; it may define `requires`. It runs under `set -euo pipefail` on a machine without tiers,
+# and starts with:
 #
 #	disks 64 512             two disks in RAM, FAST and BULK, of so many MiB
 #	pair [OPTION...]         hintierctl format of the two (extent 64K unless told)
