@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user of the tier may see, kept by a naive table: for each sector the newest version that
+// was issued, the newest acknowledged, and the newest that a flush has made durable. Versions
+// grow; writes to one sector never overlap in time, reads overlap with anything.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hintier::test {
+
+// Contents of a sector: where it was meant to go, and which write of it this is.
+struct Tag {
+    uint64_t sector = ~0ULL;
+    uint64_t version = 0;
+};
+
+class Oracle {
+public:
+    explicit Oracle(size_t sectors) : sectors_(sectors) {}
+
+    struct Seen {
+        uint64_t issued = 0, acked = 0, durable = 0;
+        uint64_t cleared = 0; // when it was last discarded: from then on any version will do
+    };
+
+    uint64_t now() { return ++clock_; }
+
+    void issue(uint64_t sector, uint64_t version) { sectors_[sector].issued = version; }
+    void ack(uint64_t sector, uint64_t version) { sectors_[sector].acked = version; }
+    void discard(uint64_t sector) {
+        Seen& s = sectors_[sector];
+        s.acked = s.durable = 0;
+        s.cleared = now();
+    }
+
+    uint64_t floor(uint64_t sector) const { return at(sector).acked; }
+    uint64_t cleared(uint64_t sector) const { return at(sector).cleared; }
+    uint64_t ceiling(uint64_t sector) const { return at(sector).issued; }
+    uint64_t durable(uint64_t sector) const { return at(sector).durable; }
+
+    // A FUA write of the sector was acknowledged.
+    void ack_durable(uint64_t sector, uint64_t version) {
+        ack(sector, version);
+        sectors_[sector].durable = version;
+    }
+
+    // What a flush covers: all that is acknowledged when it is submitted.
+    struct Covered {
+        uint64_t when = 0;
+        std::vector<uint64_t> acked;
+    };
+
+    Covered flush_submitted() {
+        Covered covered{.when = now(), .acked = {}};
+        for (const Seen& s : sectors_)
+            covered.acked.push_back(s.acked);
+        return covered;
+    }
+
+    void flush_completed(const Covered& covered) {
+        for (size_t i = 0; i < sectors_.size(); i++) {
+            Seen& s = sectors_[i];
+            if (s.cleared < covered.when && covered.acked[i] > s.durable)
+                s.durable = covered.acked[i];
+        }
+    }
+
+    // After a cut this version was read: it is what the sector holds until it is written again.
+    void settle(uint64_t sector, uint64_t version) {
+        sectors_[sector] = {version, version, version, 0};
+    }
+
+private:
+    const Seen& at(uint64_t sector) const { return sectors_.at(sector); }
+
+    uint64_t clock_ = 0;
+    std::vector<Seen> sectors_;
+};
+
+} // namespace hintier::test
