@@ -65,36 +65,32 @@ static void finish_programs(struct ht_flash *f, u64 now)
 	f->done = done;
 }
 
-static void start_program(struct ht_flash *f, struct ht_flash_die *die, u64 start)
+/* Returns when the die's page is programmed; the die may go on to erase. */
+static u64 program(struct ht_flash *f, struct ht_flash_die *die, u64 start)
 {
 	u64 end = later(start, die->end) + f->program_ns;
 
-	if (f->started - f->done == f->dies)
-		finish_programs(f, start); /* this die's last one, and all that started before it */
-	f->die[f->started_slot].page_end = end;
-	f->started_slot = turn(f, f->started_slot);
-	f->started++;
-	f->last_start = start;
 	die->program_end = end;
+	die->end = end;
 	if (++die->pages >= f->block) {
 		die->pages = 0;
-		end += f->erase_ns;
-		die->erase_end = end;
+		die->end += f->erase_ns;
+		die->erase_end = die->end;
 		f->counts.erases++;
 	}
-	die->end = end;
+	return end;
 }
 
 /* The first in turn that is not erasing; the one in turn if all are. */
-static u64 skip_erasing(const struct ht_flash *f, u64 when)
+static u64 skip_erasing(const struct ht_flash *f, u64 first, u64 when)
 {
-	u64 index = f->next_die;
+	u64 index = first;
 
-	do {
-		if (f->die[index].erase_end <= when)
-			return index;
+	while (f->die[index].erase_end > when) {
 		index = turn(f, index);
-	} while (index != f->next_die);
+		if (index == first)
+			break;
+	}
 	return index;
 }
 
@@ -102,20 +98,35 @@ static u64 skip_erasing(const struct ht_flash *f, u64 when)
 static void advance(struct ht_flash *f, u64 now)
 {
 	u64 when = later(f->head_ready, f->last_start + f->page_gap_ns);
-	u64 first = f->started;
+	u64 index = f->next_die, slot = f->started_slot;
+	u64 started = f->started, before = started;
 
-	while (f->started < f->arrived && when <= now) {
-		u64 index = skip_erasing(f, when);
+	for (; started < f->arrived && when <= now; started++) {
 		struct ht_flash_die *die = &f->die[index];
-		u64 start = later(when, later(die->program_end, die->erase_end));
+		u64 start;
 
+		if (die->erase_end > when) {
+			index = skip_erasing(f, index, when);
+			die = &f->die[index];
+		}
+		start = later(when, later(die->program_end, die->erase_end));
 		if (start > now)
 			break;
-		start_program(f, die, start);
-		f->next_die = turn(f, index);
+		if (started - f->done == f->dies) {
+			/* Makes room: this die's last page has ended, and so have all before it. */
+			f->started = started;
+			finish_programs(f, start);
+		}
+		f->die[slot].page_end = program(f, die, start);
+		f->last_start = start;
 		when = start + f->page_gap_ns;
+		index = turn(f, index);
+		slot = turn(f, slot);
 	}
-	f->counts.programs += f->started - first;
+	f->counts.programs += started - before;
+	f->started = started;
+	f->started_slot = slot;
+	f->next_die = index;
 	finish_programs(f, now);
 }
 

@@ -121,21 +121,17 @@ static struct ht_store_leaf *make_leaf(struct ht_store *s, u64 index)
 	return s->leaf[index];
 }
 
+/* A block, or a part of one, that is not kept as a tag. */
 static void write_block(struct ht_store *s, u64 block, u32 skip, const void *data, u32 length)
 {
 	struct ht_store_leaf *leaf = make_leaf(s, block / HT_STORE_LEAF);
 	u32 i = block % HT_STORE_LEAF;
-	bool whole = length == HT_STORE_BLOCK;
-	char *page;
+	char *page = make_page(s, leaf, i, length < HT_STORE_BLOCK);
 
-	if (s->tags && whole && !memcmp(data, HT_STORE_MARKER, 8)) {
-		set_tag(s, leaf, i, data);
-		return;
-	}
-	page = make_page(s, leaf, i, !whole);
 	memcpy(page + skip, data, length);
 }
 
+/* Any part of any block, but not all of a tagged one. */
 static void read_block(const struct ht_store *s, u64 block, u32 skip, void *data, u32 length)
 {
 	const struct ht_store_leaf *leaf = s->leaf[block / HT_STORE_LEAF];
@@ -143,10 +139,6 @@ static void read_block(const struct ht_store *s, u64 block, u32 skip, void *data
 	char head[HT_STORE_HEAD];
 
 	if (leaf && test(leaf->tagged, i)) {
-		if (length == HT_STORE_BLOCK) {
-			get_head(leaf, i, data);
-			return;
-		}
 		memset(data, 0, length);
 		if (skip < HT_STORE_HEAD) {
 			get_head(leaf, i, head);
@@ -168,26 +160,72 @@ static u32 within_block(u64 offset, u64 length)
 	return length < left ? length : left;
 }
 
+/*
+ * The lab's common case, many tagged blocks in a row: as many of them, from the first one on, as
+ * lie in one leaf. Returns their bytes; the rest goes the general way.
+ */
+static u32 write_tagged(struct ht_store *s, u64 offset, const char *data, u32 length)
+{
+	u64 block = offset / HT_STORE_BLOCK;
+	u32 i = block % HT_STORE_LEAF, done = 0;
+	struct ht_store_leaf *leaf;
+
+	if (!s->tags || offset % HT_STORE_BLOCK)
+		return 0;
+	leaf = make_leaf(s, block / HT_STORE_LEAF);
+	while (i < HT_STORE_LEAF && length - done >= HT_STORE_BLOCK &&
+	       !memcmp(data + done, HT_STORE_MARKER, 8)) {
+		set_tag(s, leaf, i++, data + done);
+		done += HT_STORE_BLOCK;
+	}
+	return done;
+}
+
+static u32 read_tagged(const struct ht_store *s, u64 offset, char *data, u32 length)
+{
+	u64 block = offset / HT_STORE_BLOCK;
+	const struct ht_store_leaf *leaf = s->leaf[block / HT_STORE_LEAF];
+	u32 i = block % HT_STORE_LEAF, done = 0;
+
+	if (!leaf || offset % HT_STORE_BLOCK)
+		return 0;
+	while (i < HT_STORE_LEAF && length - done >= HT_STORE_BLOCK && test(leaf->tagged, i)) {
+		get_head(leaf, i++, data + done);
+		done += HT_STORE_BLOCK;
+	}
+	return done;
+}
+
 void ht_store_write(struct ht_store *s, u64 offset, const void *data, u32 length)
 {
-	while (length) {
-		u32 n = within_block(offset, length);
+	const char *from = data;
 
-		write_block(s, offset / HT_STORE_BLOCK, offset % HT_STORE_BLOCK, data, n);
+	while (length) {
+		u32 n = write_tagged(s, offset, from, length);
+
+		if (!n) {
+			n = within_block(offset, length);
+			write_block(s, offset / HT_STORE_BLOCK, offset % HT_STORE_BLOCK, from, n);
+		}
 		offset += n;
-		data = (const char *)data + n;
+		from += n;
 		length -= n;
 	}
 }
 
 void ht_store_read(const struct ht_store *s, u64 offset, void *data, u32 length)
 {
-	while (length) {
-		u32 n = within_block(offset, length);
+	char *to = data;
 
-		read_block(s, offset / HT_STORE_BLOCK, offset % HT_STORE_BLOCK, data, n);
+	while (length) {
+		u32 n = read_tagged(s, offset, to, length);
+
+		if (!n) {
+			n = within_block(offset, length);
+			read_block(s, offset / HT_STORE_BLOCK, offset % HT_STORE_BLOCK, to, n);
+		}
 		offset += n;
-		data = (char *)data + n;
+		to += n;
 		length -= n;
 	}
 }

@@ -55,6 +55,22 @@ TEST(Write, SlowDiesHoldItBack) {
     Drive drive("qlc", "program_ns=8000000"); // 1.05 GB/s of programs behind a 3.3 GB/s bus
     const auto got = drive.loop(Op::write, 8, 2000, MiB, drive.sequential(MiB));
     EXPECT_NEAR(got.per_second * MiB / 1e9, 128 * 65536 / 8e6, 0.02);
+    const auto& counts = drive.flash()->counts;
+    EXPECT_EQ(counts.programs * drive.flash()->page,
+              drive.flash()->started * drive.flash()->page);
+    EXPECT_EQ(ht_flash_buffered(drive.flash(), drive.now) +
+                  drive.flash()->done * drive.flash()->page,
+              counts.write_bytes);
+}
+
+TEST(Write, AfterALongIdleTimeTheDrainHasCaughtUp) {
+    Drive drive("qlc");
+    for (int i = 0; i < 50; i++) {
+        drive.submit(Op::write, uint64_t(i) * 64 * MiB, 48 * MiB); // more than two rounds of dies
+        drive.now += 1'000'000'000;
+        EXPECT_EQ(ht_flash_buffered(drive.flash(), drive.now), 0u);
+    }
+    EXPECT_EQ(drive.flash()->counts.programs * drive.flash()->page, 50 * 48 * MiB);
 }
 
 TEST(Write, OneLargerThanTheBufferEnds) {
