@@ -23,16 +23,20 @@ public:
 
     struct Seen {
         uint64_t issued = 0, acked = 0, durable = 0;
+        uint64_t ever = 0;    // the newest issued, also if a cut has undone it
         uint64_t cleared = 0; // when it was last discarded: from then on any version will do
     };
 
     uint64_t now() { return ++clock_; }
 
-    void issue(uint64_t sector, uint64_t version) { sectors_[sector].issued = version; }
+    void issue(uint64_t sector, uint64_t version) {
+        sectors_[sector].issued = sectors_[sector].ever = version;
+    }
     void ack(uint64_t sector, uint64_t version) { sectors_[sector].acked = version; }
     void discard(uint64_t sector) {
         Seen& s = sectors_[sector];
         s.acked = s.durable = 0;
+        s.issued = s.ever;
         s.cleared = now();
     }
 
@@ -70,7 +74,9 @@ public:
 
     // After a cut this version was read: it is what the sector holds until it is written again.
     void settle(uint64_t sector, uint64_t version) {
-        sectors_[sector] = {version, version, version, 0};
+        Seen& s = sectors_[sector];
+        s.issued = s.acked = s.durable = version;
+        s.cleared = 0;
     }
 
 private:
