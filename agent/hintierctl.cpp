@@ -3,6 +3,7 @@
 #include <csignal>
 #include <exception>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <hintier/types.h>
 

@@ -1,71 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
 # hintierctl, its manuals, its completion, and their tests.
 
-CTL := $(B)/agent/hintierctl
-CTL_OUT := $(B)/agent/ctl
-CTL_SRC := $(wildcard agent/cli/*.cpp agent/cli/*/*.cpp) agent/layout/device.cpp
-CTL_LIB_OBJ := $(CTL_SRC:%.cpp=$(CTL_OUT)/%.o)
-CTL_CORE_SRC := kmod/core/format.c kmod/core/crc32c.c
-CTL_CORE_OBJ := $(CTL_CORE_SRC:%.c=$(CTL_OUT)/%.o)
-CTL_MAIN_OBJ := $(CTL_OUT)/agent/hintierctl.o
-CTL_PACKAGES := libnl-3.0 libnl-genl-3.0 devmapper blkid fmt
-CTL_CPPFLAGS = $(CPPFLAGS_COMMON) -I$(CTL_OUT) $(shell pkg-config --cflags $(CTL_PACKAGES))
-CTL_LIBS = $(shell pkg-config --libs $(CTL_PACKAGES)) -pthread
+CTL := $(B)/hintierctl
+CTL_VERB_SRCS := $(sort $(wildcard agent/cli/verbs/*.cpp)) agent/hintierctl.cpp
+CTL_SRCS := $(sort $(wildcard agent/cli/*.cpp agent/cli/doctor/*.cpp))
+CTL_CORE_SRCS := kmod/core/format.c kmod/core/crc32c.c
+CTL_OBJS := $(CTL_VERB_SRCS:%.cpp=$(B)/%.o) $(CTL_SRCS:%.cpp=$(B)/%.o) \
+	$(CTL_CORE_SRCS:%.c=$(B)/agent/cli/%.o)
+
+CTL_CPPFLAGS := $(CPPFLAGS_COMMON) -I$(B)/agent/cli -isystem /usr/include/libnl3
+# A command that waits for people and devices: what counts is that it compiles fast.
+CTL_CXXFLAGS := -O1 -g1
+CTL_LIBS := -ldevmapper -lblkid -lnl-genl-3 -lnl-3 -lfmt -pthread
 
 ALL += $(CTL)
 
-# The completion as a string literal for `hintierctl completion`.
-$(CTL_OUT)/completion.inc: agent/completion/hintierctl agent/cli/cli.mk
+# The completion as a string literal, for `hintierctl completion`.
+$(B)/agent/cli/completion.inc: agent/completion/hintierctl agent/cli/cli.mk
 	@mkdir -p $(@D)
 	$(Q){ printf 'R"bash('; cat $<; printf ')bash"\n'; } > $@
 
-$(CTL_OUT)/agent/cli/verbs/completion.o: $(CTL_OUT)/completion.inc
+$(B)/agent/cli/verbs/completion.o: $(B)/agent/cli/completion.inc
 
-$(CTL_OUT)/%.o: %.cpp
-	@mkdir -p $(@D)
+$(CTL_VERB_SRCS:%.cpp=$(B)/%.o) $(CTL_SRCS:%.cpp=$(B)/%.o): $(B)/%.o: %.cpp
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(CTL_CPPFLAGS) $(CXXFLAGS_COMMON) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CTL_CPPFLAGS) $(CXXFLAGS_COMMON) $(CTL_CXXFLAGS) -MMD -MP -c $< -o $@
 
-$(CTL_OUT)/%.o: %.c
-	@mkdir -p $(@D)
-	$(call say,CC,$<)
-	$(Q)$(CC) $(CTL_CPPFLAGS) $(CFLAGS_COMMON) -MMD -MP -c $< -o $@
+$(CTL_CORE_SRCS:%.c=$(B)/agent/cli/%.o): $(B)/agent/cli/%.o: %.c
+	$(call say,CC,$< for hintierctl)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CTL_CPPFLAGS) $(CFLAGS_COMMON) -Wno-sign-compare -MMD -MP -c $< -o $@
 
-$(CTL): $(CTL_MAIN_OBJ) $(CTL_LIB_OBJ) $(CTL_CORE_OBJ)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
+$(CTL): $(CTL_OBJS) $(AGENT_LIB)
+	$(call say,LINK,$@)
 	$(Q)$(CXX) $(CXXFLAGS_COMMON) $^ $(CTL_LIBS) -o $@
 
-# ---- tests ----------------------------------------------------------------------------------
+-include $(CTL_OBJS:.o=.d)
 
-CTL_TEST := $(B)/tests/agent_cli_test
-CTL_TEST_SRC := $(wildcard tests/unit/agent/cli/*.cpp)
-CTL_TEST_OBJ := $(CTL_TEST_SRC:%.cpp=$(CTL_OUT)/%.o)
+# ---- unit tests, under ASan and UBSan; the verbs are tested by running the command -----------
 
-$(CTL_TEST): $(CTL_TEST_OBJ) $(CTL_LIB_OBJ) $(CTL_CORE_OBJ)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CXX) $(CXXFLAGS_COMMON) $^ $(CTL_LIBS) -lgtest -lgtest_main -o $@
+CTL_SANFLAGS := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
+CTL_TEST := $(B)/tests/cli_test
+CTL_TEST_SRCS := $(sort $(wildcard tests/unit/agent/cli/*.cpp))
+CTL_TEST_OBJS := $(CTL_TEST_SRCS:%.cpp=$(B)/san/%.o)
+CTL_SAN_OBJS := $(CTL_SRCS:%.cpp=$(B)/san/%.o)
+CTL_SAN_CORE := $(CTL_CORE_SRCS:%.c=$(B)/san/agent/cli/%.o)
+CTL_TEST_DEFINES := -DCTL_PATH='"$(abspath $(CTL))"' -DSOURCE_DIR='"$(CURDIR)"'
 
-# Some of its tests run the command itself.
-$(CTL_TEST): | $(CTL)
+$(CTL_SAN_OBJS): $(B)/san/%.o: %.cpp
+	$(call say,CXX,$< (sanitized))
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CTL_CPPFLAGS) $(CXXFLAGS_COMMON) $(CTL_SANFLAGS) -MMD -MP -c $< -o $@
+
+$(CTL_TEST_OBJS): $(B)/san/%.o: %.cpp
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CTL_CPPFLAGS) $(CTL_TEST_DEFINES) $(CXXFLAGS_COMMON) -O0 -g1 -fsanitize=address -MMD -MP -c $< -o $@
+
+$(CTL_SAN_CORE): $(B)/san/agent/cli/%.o: %.c
+	$(call say,CC,$< (sanitized))
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CTL_CPPFLAGS) $(CFLAGS_COMMON) -Wno-sign-compare $(CTL_SANFLAGS) -MMD -MP -c $< -o $@
+
+$(CTL_TEST): $(CTL_SAN_OBJS) $(CTL_TEST_OBJS) $(CTL_SAN_CORE) $(B)/san/agent/layout/device.o | $(CTL)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CTL_SANFLAGS) $^ $(CTL_LIBS) -lgtest -lgtest_main -o $@
+
+-include $(CTL_SAN_OBJS:.o=.d) $(CTL_TEST_OBJS:.o=.d) $(CTL_SAN_CORE:.o=.d)
+
 HOST_TESTS += $(CTL_TEST)
-
--include $(CTL_LIB_OBJ:.o=.d) $(CTL_CORE_OBJ:.o=.d) $(CTL_MAIN_OBJ:.o=.d) $(CTL_TEST_OBJ:.o=.d)
 
 # ---- manuals and installation -----------------------------------------------------------------
 
-MANUALS := $(wildcard agent/man/*.[1-8])
+MANUALS := $(sort $(wildcard agent/man/*.[1-8]))
 
-.PHONY: lint-man install-ctl
+.PHONY: lint-man
 lint-man:
 	$(call say,MAN,agent/man)
 	$(Q)for page in $(MANUALS); do \
-		warnings=$$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -E UTF-8 -l $$page 2>&1 >/dev/null); \
-		[ -z "$$warnings" ] || { echo "$$page: $$warnings" >&2; exit 1; }; \
+		said=$$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -E UTF-8 -l $$page 2>&1 >/dev/null); \
+		[ -z "$$said" ] || { echo "$$page: $$said" >&2; exit 1; }; \
 	done
+
 LINTS += lint-man
 
+.PHONY: install-ctl
 install-ctl: $(CTL)
 	$(call say,INSTALL,hintierctl)
 	$(Q)install -D -m 755 $(CTL) $(DESTDIR)$(PREFIX)/sbin/hintierctl
@@ -74,4 +95,5 @@ install-ctl: $(CTL)
 	$(Q)for page in $(MANUALS); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; \
 	done
+
 INSTALLS += install-ctl

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every verb shares: how it is declared, how it answers, and which exit status it leaves.
 //
-// A verb declares its options on a CLI11 subcommand and leaves an action. The action returns the
-// exit status, or an Error that main() prints as one line (or as {"ok":false,…} under --json).
+// A verb declares its options and leaves an action. The action returns the exit status, or an
+// Error that main() prints as one line (and as {"ok":false,…} under --json).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "agent/cli/fail.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace hintier::cli {
 
@@ -20,25 +25,59 @@ using Json = nlohmann::ordered_json;
 
 enum class Exit { ok = 0, failure = 1, usage = 2 };
 
+// What the user chose, once the arguments have been read.
 struct Command {
-    bool json = false;  // --json of the verb that was chosen
-    std::string chosen; // its name
+    bool json = false;
+    std::string chosen; // "status", "agent status"
     std::function<Result<Exit>()> action;
-
-    // Declares a verb with --json, and the examples that close its --help.
-    CLI::App* verb(CLI::App& parent, const std::string& name, const std::string& about,
-                   const std::string& examples);
-    void on(CLI::App* verb, std::function<Result<Exit>()> what);
 };
 
-// A check for CLI11: what `parse` refuses is wrong usage, with its own words.
+// What is wrong with an argument: wrong usage, in these words. Empty when it is right.
+using Check = std::function<std::string(const std::string&)>;
+
+// Right is what `parse` can read.
 template <class Parse>
-auto must_parse(Parse parse) {
+Check must_parse(Parse parse) {
     return [parse](const std::string& text) {
         auto value = parse(text);
         return value ? std::string() : value.error().text;
     };
 }
+Check must_be_one_of(std::vector<std::string> words);
+
+// The declaration of one verb. Every verb has --json and --help; members outlive the parsing.
+class Verb {
+public:
+    Verb(CLI::App& parent, Command& command, const std::string& name, const std::string& about,
+         const std::string& examples);
+
+    Verb& argument(const std::string& name, std::string& to, const std::string& about,
+                   Check check = {});
+    Verb& optional_argument(const std::string& name, std::string& to, const std::string& about);
+    Verb& more_arguments(const std::string& name, std::vector<std::string>& to,
+                         const std::string& about);
+    Verb& flag(const std::string& name, bool& to, const std::string& about);
+    Verb& text(const std::string& name, const std::string& type, std::string& to,
+               const std::string& about, Check check = {});
+    Verb& texts(const std::string& name, const std::string& type, std::vector<std::string>& to,
+                const std::string& about, Check check = {});
+    Verb& number(const std::string& name, const std::string& type, std::uint64_t& to,
+                 std::uint64_t most, const std::string& about);
+    // What is wrong with the arguments taken together.
+    Verb& together(std::function<std::string()> check);
+    void action(std::function<Result<Exit>()> what);
+
+    // A verb that only has verbs of its own; options declared on it may stand behind them.
+    static CLI::App& group(CLI::App& parent, const std::string& name, const std::string& about,
+                           const std::string& examples);
+    static void group_text(CLI::App& group, const std::string& name, const std::string& type,
+                           std::string& to, const std::string& about);
+
+private:
+    CLI::App* app_;
+    Command* command_;
+    std::function<std::string()> together_;
+};
 
 // The answer of a verb: one JSON document, or text for people.
 void print_json(const Json& document);

@@ -15,7 +15,7 @@ bool module_loaded();
 // Loads the module with modprobe unless it is there already.
 Result<void> load_module();
 
-// Runs a program found on PATH and waits for it; its exit status, 127 when it is not there.
+// Runs a program found on PATH, silenced, and waits; its exit status, 127 when it is not there.
 int run_program(const std::vector<std::string>& words);
 
 // Remembers where the kernel log ended, to read what a call added. Device-mapper tells the reason

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/cli/status_report.hpp"
 
+#include <array>
+#include <sstream>
+
 #include <fmt/format.h>
 
 #include "agent/cli/disk.hpp"
@@ -14,15 +17,28 @@ namespace {
 constexpr double middle = 0.5;
 constexpr double tail = 0.99;
 
+std::string line_of(const DmDevice& tier) {
+    return tier.targets.empty() ? "" : tier.targets.front().params;
+}
+
+// "3 in, 2 out": extents on the move.
+std::string moving_text(const DmDevice& tier) {
+    Json target = parse_status_line(line_of(tier));
+    if (!target.contains("moving_out") || target["moving_out"].is_null()) return "";
+    return fmt::format("; moving {} in, {} out", target["moving_in"].dump(),
+                       target["moving_out"].dump());
+}
+
 std::string head_text(const DmDevice& tier, const TierStats& stats) {
     Facts facts;
     facts.add(tier.name, fmt::format("{}  {}, {}{}", dm_node(tier), human_size(stats.bytes),
                                      mode_name(stats.mode), tier.suspended ? ", suspended" : ""));
     facts.add("pair", uuid_text(stats.uuid));
-    facts.add("slots", fmt::format("{} of {}: {} dirty ({}), {} clean, {} free",
-                                   human_count(stats.slots), human_size(stats.extent_bytes),
-                                   human_count(stats.dirty), percent(stats.dirty, stats.slots),
-                                   human_count(stats.clean), human_count(stats.free)));
+    facts.add("slots",
+              fmt::format("{} of {}: {} dirty ({}), {} clean, {} free{}", human_count(stats.slots),
+                          human_size(stats.extent_bytes), human_count(stats.dirty),
+                          percent(stats.dirty, stats.slots), human_count(stats.clean),
+                          human_count(stats.free), moving_text(tier)));
     std::uint64_t read = bytes_of(stats, HINTIER_OP_READ);
     std::uint64_t fast = bytes_of(stats, HINTIER_OP_READ, HINTIER_IO_FAST);
     facts.add("reads", fmt::format("{}, {} from fast", human_size(read), percent(fast, read)));
@@ -49,6 +65,14 @@ std::string latency_text(const TierStats& stats) {
                   human_time(quantile(one.buckets, tail))});
     return grid.empty() ? "" : "\n" + grid.text();
 }
+
+// The words of the target's status line; kmod/target.c has the grammar.
+constexpr std::array target_fields = {
+    "extent_sectors",      "slots",       "free",       "dirty",      "clean",
+    "moving_in",           "moving_out",  "reads_fast", "reads_bulk", "reads_joined",
+    "writes_fast",         "writes_bulk", "bytes_fast", "bytes_bulk", "bytes_destaged",
+    "bytes_dropped_dirty", "promoted",    "evicted",    "commits",    "errors_fast",
+    "errors_bulk"};
 
 bool is_bytes(const std::string& counter) {
     return counter.ends_with("_bytes");
@@ -91,6 +115,19 @@ Json latency_json(const TierStats& stats) {
 
 } // namespace
 
+Json parse_status_line(const std::string& line) {
+    Json fields = Json::object();
+    std::istringstream words(line);
+    std::string word;
+    if (words >> word) fields["mode"] = word;
+    for (const char* name : target_fields) {
+        if (!(words >> word)) break;
+        bool number = word.find_first_not_of("0123456789") == std::string::npos;
+        fields[name] = number ? Json(std::stoull(word)) : Json(nullptr);
+    }
+    return fields;
+}
+
 std::string status_text(const DmDevice& tier, const TierStats& stats) {
     return head_text(tier, stats) + "\n" + io_text(stats) + latency_text(stats) +
            counters_text(stats);
@@ -115,7 +152,8 @@ Json status_json(const DmDevice& tier, const TierStats& stats) {
             {"io", io_json(stats)},
             {"latency", latency_json(stats)},
             {"counters", std::move(counters)},
-            {"dm_status", tier.targets.empty() ? "" : tier.targets.front().params}};
+            {"target", parse_status_line(line_of(tier))},
+            {"dm_status", line_of(tier)}};
 }
 
 } // namespace hintier::cli

@@ -11,6 +11,9 @@
 namespace hintier::cli {
 
 std::string status_text(const DmDevice& tier, const TierStats& stats);
+// The target's own line as named numbers; null for what it does not tell while suspended.
+Json parse_status_line(const std::string& line);
+
 Json status_json(const DmDevice& tier, const TierStats& stats);
 
 } // namespace hintier::cli

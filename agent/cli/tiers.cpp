@@ -8,11 +8,13 @@ namespace hintier::cli {
 
 std::string table_params(const TierTable& table) {
     std::string text = fmt::format("{} {} {}", table.fast, table.bulk, table.extent_sectors);
-    if (table.options.empty()) return text;
-    text += fmt::format(" {}", 2 * table.options.size());
-    for (const auto& [key, value] : table.options)
-        text += fmt::format(" {} {}", key, value);
-    return text;
+    std::size_t words = 0;
+    std::string options;
+    for (const auto& [key, value] : table.options) {
+        words += value.empty() ? 1 : 2;
+        options += " " + key + (value.empty() ? "" : " " + value);
+    }
+    return words ? text + fmt::format(" {}", words) + options : text;
 }
 
 TierTable parse_tier_table(const std::string& params) {
@@ -22,8 +24,11 @@ TierTable parse_tier_table(const std::string& params) {
     in >> table.fast >> table.bulk >> table.extent_sectors >> words;
     std::string key;
     std::string value;
-    for (std::size_t i = 0; i + 1 < words && in >> key >> value; i += 2)
+    for (std::size_t i = 0; i < words && in >> key; i++) {
+        value.clear();
+        if (key != discard_dirty && (i++, !(in >> value))) break;
         table.options.emplace_back(key, value);
+    }
     return table;
 }
 

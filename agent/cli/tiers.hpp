@@ -14,6 +14,9 @@ namespace hintier::cli {
 
 inline constexpr const char* target_type = "hintier";
 
+// The one option without a value.
+inline constexpr const char* discard_dirty = "discard_dirty";
+
 using TierOptions = std::vector<std::pair<std::string, std::string>>;
 
 // What follows "hintier" in the table: <fast> <bulk> <extent sectors> [<#opts> <key> <value> …].

@@ -15,7 +15,7 @@ namespace {
 struct Options {
     std::string socket = agent_socket_path;
     std::string file;
-    std::uint32_t most = 20;
+    std::uint64_t most = 20;
 };
 
 // {"rules":{"reap":{"sent":3}}} → "rules.reap.sent  3"
@@ -47,42 +47,35 @@ Result<Exit> ask(const Options& options, const Json& request, bool json) {
 
 void add_agent(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    CLI::App* agent = app.add_subcommand("agent", "ask the running hintierd");
-    agent->require_subcommand(1);
-    agent->add_option("--socket", options->socket, "hintierd's control socket")
-        ->capture_default_str()
-        ->type_name("PATH");
-    agent->footer("Examples:\n  hintierctl agent status --json\n"
-                  "  hintierctl agent explain /srv/kv/1f3a\n");
+    CLI::App& agent = Verb::group(app, "agent", "ask the running hintierd",
+                                  "  hintierctl agent status --json\n"
+                                  "  hintierctl agent explain /srv/kv/1f3a\n");
+    Verb::group_text(agent, "--socket", "PATH", options->socket, "hintierd's control socket");
 
     auto question = [&](const std::string& name, const std::string& about,
-                        const std::string& arguments, std::function<Json()> request) {
-        CLI::App* verb =
-            command.verb(*agent, name, about, "  hintierctl agent " + name + arguments + "\n");
-        verb->fallthrough(); // --socket may stand behind
-        command.on(verb,
-                   [options, &command, request] { return ask(*options, request(), command.json); });
-        return verb;
+                        const std::string& arguments) {
+        return Verb(agent, command, name, about, "  hintierctl agent " + name + arguments + "\n");
     };
-    question("ping", "is it there", "", [] { return Json{{"op", "ping"}}; });
-    question("status", "what it knows and has said", "", [] { return Json{{"op", "status"}}; });
-    question("explain", "what it knows about a file, and why", " /srv/kv/1f3a",
-             [options] {
-                 return Json{{"op", "explain"}, {"file", options->file}};
-             })
-        ->add_option("FILE", options->file, "name or path of a watched file")
-        ->required()
-        ->type_name("");
-    question("heat", "the regions that are read most", " --most 5",
-             [options] {
-                 return Json{{"op", "heat"}, {"most", options->most}};
-             })
-        ->add_option("--most", options->most, "how many regions")
-        ->capture_default_str()
-        ->type_name("N");
-    question("stop-reaping", "forget which files wait to be unlinked", "", [] {
+    auto answer = [options, &command](std::function<Json()> request) {
+        return [options, &command, request] { return ask(*options, request(), command.json); };
+    };
+    question("ping", "is it there", "").action(answer([] { return Json{{"op", "ping"}}; }));
+    question("status", "what it knows and has said", "").action(answer([] {
+        return Json{{"op", "status"}};
+    }));
+    question("explain", "what it knows about a file, and why", " /srv/kv/1f3a")
+        .argument("FILE", options->file, "name or path of a watched file")
+        .action(answer([options] {
+            return Json{{"op", "explain"}, {"file", options->file}};
+        }));
+    question("heat", "the regions that are read most", " --most 5")
+        .number("--most", "N", options->most, 1000, "how many regions")
+        .action(answer([options] {
+            return Json{{"op", "heat"}, {"most", options->most}};
+        }));
+    question("stop-reaping", "forget which files wait to be unlinked", "").action(answer([] {
         return Json{{"op", "stop_reaping"}};
-    });
+    }));
 }
 
 } // namespace hintier::cli

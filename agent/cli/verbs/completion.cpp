@@ -18,19 +18,16 @@ constexpr const char* bash_completion =
 
 void add_completion(CLI::App& app, Command& command) {
     auto shell = std::make_shared<std::string>();
-    CLI::App* verb = command.verb(app, "completion", "print the shell's completion rules",
-                                  "  source <(hintierctl completion bash)\n");
-    verb->add_option("SHELL", *shell, "bash")
-        ->required()
-        ->check(CLI::IsMember({"bash"}))
-        ->type_name("");
-    command.on(verb, [shell, &command]() -> Result<Exit> {
-        if (command.json)
-            print_json({{"shell", *shell}, {"script", bash_completion}});
-        else
-            print(bash_completion);
-        return Exit::ok;
-    });
+    Verb(app, command, "completion", "print the shell's completion rules",
+         "  source <(hintierctl completion bash)\n")
+        .argument("SHELL", *shell, "bash", must_be_one_of({"bash"}))
+        .action([shell, &command]() -> Result<Exit> {
+            if (command.json)
+                print_json({{"shell", *shell}, {"script", bash_completion}});
+            else
+                print(bash_completion);
+            return Exit::ok;
+        });
 }
 
 } // namespace hintier::cli

@@ -23,19 +23,24 @@ struct Options {
     std::string bulk;
     std::string mode;
     std::vector<std::string> tunables; // key=value
+    bool discard_dirty = false;
     bool print_table = false;
 };
 
-Result<TierOptions> tier_options(const Options& options) {
+Result<std::pair<std::string, std::string>> parse_tunable(const std::string& text) {
+    std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size() ||
+        text.find_first_of(" \t\n") != std::string::npos)
+        return fail(EINVAL, "'{}' is no tunable: write KEY=VALUE", text);
+    return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+TierOptions tier_options(const Options& options) {
     TierOptions found;
     if (!options.mode.empty()) found.emplace_back("mode", options.mode);
-    for (const std::string& text : options.tunables) {
-        std::size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string::npos || equals + 1 == text.size() ||
-            text.find_first_of(" \t\n") != std::string::npos)
-            return fail(EINVAL, "--opt {}: write KEY=VALUE", text);
-        found.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-    }
+    for (const std::string& text : options.tunables)
+        if (auto tunable = parse_tunable(text)) found.push_back(*tunable);
+    if (options.discard_dirty) found.emplace_back(discard_dirty, "");
     return found;
 }
 
@@ -95,8 +100,6 @@ void answer(const Options& options, const DmTarget& target, const Pair& pair, bo
 
 Result<Exit> create(const Options& options, bool json) {
     if (auto fine = check_name(options.name); !fine) return Failure(fine.error());
-    auto tunables = tier_options(options);
-    if (!tunables) return Failure(tunables.error());
     auto fast = open_disk(options.fast, Open::read);
     if (!fast) return Failure(fast.error());
     auto bulk = open_disk(options.bulk, Open::read);
@@ -107,8 +110,8 @@ Result<Exit> create(const Options& options, bool json) {
     DmTarget target;
     target.length = pair->tier_sectors();
     target.type = target_type;
-    target.params = table_params(
-        {options.fast, options.bulk, pair->extent_bytes() / HT_SECTOR_BYTES, *tunables});
+    target.params = table_params({options.fast, options.bulk,
+                                  pair->extent_bytes() / HT_SECTOR_BYTES, tier_options(options)});
     if (options.print_table) {
         print(
             fmt::format("{} {} {} {}\n", target.start, target.length, target.type, target.params));
@@ -129,27 +132,22 @@ Result<Exit> create(const Options& options, bool json) {
 
 void add_create(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = command.verb(
-        app, "create", "make a tier of a formatted pair",
-        "  hintierctl create kv0 /dev/nvme0n1 /dev/nvme1n1\n"
-        "  hintierctl create kv0 /dev/nvme0n1 /dev/nvme1n1 --mode writethrough\n"
-        "  hintierctl create kv0 /dev/nvme0n1 /dev/nvme1n1 --print-table | dmsetup create kv0\n");
-    verb->add_option("NAME", options->name, "name of the tier, below /dev/mapper")
-        ->required()
-        ->type_name("");
-    verb->add_option("FAST", options->fast, "the fast device of the pair")
-        ->required()
-        ->type_name("");
-    verb->add_option("BULK", options->bulk, "the bulk device of the pair")
-        ->required()
-        ->type_name("");
-    verb->add_option("--mode", options->mode, "writeback (default), writethrough or writearound")
-        ->check(CLI::IsMember({"writeback", "writethrough", "writearound"}))
-        ->type_name("MODE");
-    verb->add_option("--opt", options->tunables, "a tunable; may be repeated")
-        ->type_name("KEY=VALUE");
-    verb->add_flag("--print-table", options->print_table, "print dmsetup's table line, do nothing");
-    command.on(verb, [options, &command] { return create(*options, command.json); });
+    Verb(app, command, "create", "make a tier of a formatted pair",
+         "  hintierctl create kv0 /dev/nvme0n1 /dev/nvme1n1\n"
+         "  hintierctl create kv0 /dev/nvme0n1 /dev/nvme1n1 --mode writethrough\n"
+         "  hintierctl create kv0 /dev/nvme0n1 /dev/nvme1n1 --print-table | dmsetup create kv0\n")
+        .argument("NAME", options->name, "name of the tier, below /dev/mapper")
+        .argument("FAST", options->fast, "the fast device of the pair")
+        .argument("BULK", options->bulk, "the bulk device of the pair")
+        .text("--mode", "MODE", options->mode,
+              "writeback (as if not given), writethrough or writearound",
+              must_be_one_of({"writeback", "writethrough", "writearound"}))
+        .texts("--opt", "KEY=VALUE", options->tunables, "a tunable; may be repeated",
+               must_parse(parse_tunable))
+        .flag("--discard-dirty", options->discard_dirty,
+              "give up what is dirty in a fast device that bulk went on without")
+        .flag("--print-table", options->print_table, "print dmsetup's table line, do nothing")
+        .action([options, &command] { return create(*options, command.json); });
 }
 
 } // namespace hintier::cli

@@ -130,12 +130,11 @@ Result<Exit> doctor(const std::vector<std::string>& devices, bool json) {
 
 void add_doctor(CLI::App& app, Command& command) {
     auto devices = std::make_shared<std::vector<std::string>>();
-    CLI::App* verb =
-        command.verb(app, "doctor", "what is missing on this machine",
-                     "  hintierctl doctor\n"
-                     "  hintierctl doctor /dev/nvme0n1 /dev/nvme1n1   # before format\n");
-    verb->add_option("DEVICE", *devices, "devices that are to become a tier")->type_name("");
-    command.on(verb, [devices, &command] { return doctor(*devices, command.json); });
+    Verb(app, command, "doctor", "what is missing on this machine",
+         "  hintierctl doctor\n"
+         "  hintierctl doctor /dev/nvme0n1 /dev/nvme1n1   # before format\n")
+        .more_arguments("DEVICE", *devices, "devices that are to become a tier")
+        .action([devices, &command] { return doctor(*devices, command.json); });
 }
 
 } // namespace hintier::cli

@@ -153,25 +153,17 @@ Result<Exit> format(const Options& options, bool json) {
 
 void add_format(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        command.verb(app, "format", "make a new, empty pair of a fast and a bulk device",
-                     "  hintierctl format /dev/nvme0n1 /dev/nvme1n1\n"
-                     "  hintierctl format fast.img bulk.img --extent 64K --force\n");
-    verb->add_option("FAST", options->fast, "the small, fast device (or an image file)")
-        ->required()
-        ->type_name("");
-    verb->add_option("BULK", options->bulk, "the large device (or an image file)")
-        ->required()
-        ->type_name("");
-    verb->add_option("--extent", options->extent, "unit of mapping: 64K, 128K, 256K, 512K or 1M")
-        ->capture_default_str()
-        ->type_name("SIZE")
-        ->check(must_parse(parse_extent));
-    verb->add_option("--uuid", options->uuid, "of the pair; random unless given")
-        ->type_name("UUID")
-        ->check(must_parse(parse_uuid));
-    verb->add_flag("--force", options->force, "destroy what is recognised on the devices");
-    command.on(verb, [options, &command] { return format(*options, command.json); });
+    Verb(app, command, "format", "make a new, empty pair of a fast and a bulk device",
+         "  hintierctl format /dev/nvme0n1 /dev/nvme1n1\n"
+         "  hintierctl format fast.img bulk.img --extent 64K --force\n")
+        .argument("FAST", options->fast, "the small, fast device (or an image file)")
+        .argument("BULK", options->bulk, "the large device (or an image file)")
+        .text("--extent", "SIZE", options->extent, "unit of mapping: 64K, 128K, 256K, 512K or 1M",
+              must_parse(parse_extent))
+        .text("--uuid", "UUID", options->uuid, "of the pair; random unless given",
+              must_parse(parse_uuid))
+        .flag("--force", options->force, "destroy what is recognised on the devices")
+        .action([options, &command] { return format(*options, command.json); });
 }
 
 } // namespace hintier::cli

@@ -21,12 +21,12 @@ namespace hintier::cli {
 
 namespace {
 
-struct Verb {
+struct HintVerb {
     hintier_verb number;
     std::uint64_t feature;
 };
 
-const std::map<std::string, Verb> verbs = {
+const std::map<std::string, HintVerb> verbs = {
     {"classify", {HINTIER_VERB_CLASSIFY, HINTIER_FEATURE_CLASSIFY}},
     {"fetch", {HINTIER_VERB_FETCH, HINTIER_FEATURE_FETCH}},
     {"done", {HINTIER_VERB_DONE, HINTIER_FEATURE_DONE}},
@@ -38,10 +38,10 @@ struct Options {
     std::string device;
     std::string range;
     std::string klass = "other";
-    std::uint16_t group = 0;
+    std::uint64_t group = 0;
     std::uint64_t object = 0;
-    std::uint32_t depth = 0;
-    std::uint32_t deadline_ms = 0;
+    std::uint64_t depth = 0;
+    std::uint64_t deadline_ms = 0;
     bool touch = false;
 };
 
@@ -105,7 +105,7 @@ Result<Place> file_place(const Options& options) {
     return place;
 }
 
-hintier_hint hint_of(const Options& options, const Verb& verb, const Range& range,
+hintier_hint hint_of(const Options& options, const HintVerb& verb, const Range& range,
                      std::uint64_t epoch) {
     hintier_hint hint{};
     hint.verb = verb.number;
@@ -114,18 +114,19 @@ hintier_hint hint_of(const Options& options, const Verb& verb, const Range& rang
     hint.epoch = epoch;
     if (verb.number == HINTIER_VERB_CLASSIFY) {
         hint.klass = static_cast<std::uint8_t>(class_number(options.klass));
-        hint.group = options.group;
+        hint.group = static_cast<std::uint16_t>(options.group);
         hint.object = options.object;
-        hint.depth = options.depth;
+        hint.depth = static_cast<std::uint32_t>(options.depth);
         hint.flags = options.touch ? HINTIER_FLAG_TOUCH : 0;
     }
-    if (verb.number == HINTIER_VERB_FETCH) hint.deadline_ms = options.deadline_ms;
+    if (verb.number == HINTIER_VERB_FETCH)
+        hint.deadline_ms = static_cast<std::uint32_t>(options.deadline_ms);
     return hint;
 }
 
 // DONE must not hit blocks that were freed and written again after the mapping was read: start a
 // write epoch first, map after it. Binding needs the tier's node, so the file is mapped twice.
-Result<Place> place_and_bind(const Options& options, const Verb& verb,
+Result<Place> place_and_bind(const Options& options, const HintVerb& verb,
                              std::optional<ControlDevice>& control, std::uint64_t& epoch) {
     auto place_now = [&] {
         return options.file.empty() ? device_place(options) : file_place(options);
@@ -145,7 +146,7 @@ Result<Place> place_and_bind(const Options& options, const Verb& verb,
 }
 
 Result<Exit> send(const Options& options, bool json) {
-    const Verb& verb = verbs.at(options.verb);
+    const HintVerb& verb = verbs.at(options.verb);
     std::optional<ControlDevice> control;
     std::uint64_t epoch = 0;
     auto place = place_and_bind(options, verb, control, epoch);
@@ -178,46 +179,45 @@ Result<Exit> send(const Options& options, bool json) {
     return Exit::ok;
 }
 
+std::string known_class(const std::string& name) {
+    return class_number(name) < 0 ? "unknown class '" + name + "'" : std::string();
+}
+
+std::string wrong_place(const Options& options) {
+    if (options.file.empty() == options.device.empty())
+        return "name either a FILE or --device NODE";
+    if (!options.device.empty() && options.range.empty())
+        return "--device needs --range OFFSET:LENGTH";
+    return {};
+}
+
 } // namespace
 
 void add_hint(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        command.verb(app, "hint", "tell a tier about a file or a range",
-                     "  hintierctl hint classify /srv/kv/1f3a --class kv --group 3\n"
-                     "  hintierctl hint fetch /srv/kv/1f3a --deadline 200\n"
-                     "  hintierctl hint done --device /dev/mapper/kv0 --range 64M:16M\n");
-    verb->add_option("VERB", options->verb, "classify, fetch or done")
-        ->required()
-        ->check(CLI::IsMember({"classify", "fetch", "done"}))
-        ->type_name("");
-    CLI::Option* range =
-        verb->add_option("--range", options->range, "on the tier, or in the file")
-            ->check(must_parse([](const std::string& text) { return parse_range(text); }))
-            ->type_name("OFFSET:LENGTH");
-    CLI::Option_group* place = verb->add_option_group("place", "what it is about");
-    place->add_option("FILE", options->file, "a regular file on a tier")->type_name("");
-    place->add_option("--device", options->device, "the tier itself instead of a file")
-        ->needs(range)
-        ->type_name("NODE");
-    place->require_option(1);
-    verb->add_option("--class", options->klass,
-                     "classify: other, weights, expert, kv, checkpoint, stream")
-        ->check([](const std::string& name) {
-            return class_number(name) < 0 ? "unknown class '" + name + "'" : std::string();
-        })
-        ->type_name("CLASS");
-    verb->add_option("--group", options->group, "classify: extents that age alike")
-        ->check(CLI::Range(0, HINTIER_GROUPS - 1))
-        ->type_name("N");
-    verb->add_option("--object", options->object, "classify: id of what the range belongs to")
-        ->type_name("ID");
-    verb->add_option("--depth", options->depth, "classify: place of the object in its chain")
-        ->type_name("N");
-    verb->add_flag("--touch", options->touch, "classify: counts as an access");
-    verb->add_option("--deadline", options->deadline_ms, "fetch: milliseconds from now")
-        ->type_name("MS");
-    command.on(verb, [options, &command] { return send(*options, command.json); });
+    Verb(app, command, "hint", "tell a tier about a file or a range",
+         "  hintierctl hint classify /srv/kv/1f3a --class kv --group 3\n"
+         "  hintierctl hint fetch /srv/kv/1f3a --deadline 200\n"
+         "  hintierctl hint done --device /dev/mapper/kv0 --range 64M:16M\n")
+        .argument("VERB", options->verb, "classify, fetch or done",
+                  must_be_one_of({"classify", "fetch", "done"}))
+        .optional_argument("FILE", options->file, "a regular file on a tier")
+        .text("--device", "NODE", options->device, "the tier itself, with --range")
+        .text("--range", "OFFSET:LENGTH", options->range, "on the tier, or in the file",
+              must_parse([](const std::string& text) { return parse_range(text); }))
+        .text("--class", "CLASS", options->klass,
+              "classify: other, weights, expert, kv, checkpoint, stream", known_class)
+        .number("--group", "N", options->group, HINTIER_GROUPS - 1,
+                "classify: extents that age alike")
+        .number("--object", "ID", options->object, UINT64_MAX,
+                "classify: what the range belongs to")
+        .number("--depth", "N", options->depth, UINT32_MAX,
+                "classify: place of the object in its chain")
+        .flag("--touch", options->touch, "classify: counts as an access")
+        .number("--deadline", "MS", options->deadline_ms, UINT32_MAX,
+                "fetch: milliseconds from now")
+        .together([options] { return wrong_place(*options); })
+        .action([options, &command] { return send(*options, command.json); });
 }
 
 } // namespace hintier::cli

@@ -47,10 +47,10 @@ Result<Exit> list(bool json) {
 } // namespace
 
 void add_list(CLI::App& app, Command& command) {
-    CLI::App* verb = command.verb(app, "list", "the tiers of this machine",
-                                  "  hintierctl list\n"
-                                  "  hintierctl list --json | jq -r '.tiers[].name'\n");
-    command.on(verb, [&command] { return list(command.json); });
+    Verb(app, command, "list", "the tiers of this machine",
+         "  hintierctl list\n"
+         "  hintierctl list --json | jq -r '.tiers[].name'\n")
+        .action([&command] { return list(command.json); });
 }
 
 } // namespace hintier::cli

@@ -70,12 +70,12 @@ Result<Exit> remove(const Options& options, bool json) {
 
 void add_remove(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = command.verb(app, "remove", "take a tier away; its data stays on the pair",
-                                  "  hintierctl remove kv0\n"
-                                  "  hintierctl remove kv0 --flush    # bulk alone is complete\n");
-    verb->add_option("NAME", options->name, "name of the tier")->required()->type_name("");
-    verb->add_flag("--flush", options->flush, "first write everything dirty to bulk");
-    command.on(verb, [options, &command] { return remove(*options, command.json); });
+    Verb(app, command, "remove", "take a tier away; its data stays on the pair",
+         "  hintierctl remove kv0\n"
+         "  hintierctl remove kv0 --flush    # bulk alone is complete\n")
+        .argument("NAME", options->name, "name of the tier")
+        .flag("--flush", options->flush, "first write everything dirty to bulk")
+        .action([options, &command] { return remove(*options, command.json); });
 }
 
 } // namespace hintier::cli

@@ -62,11 +62,11 @@ Result<Exit> status(const std::string& name, bool json) {
 
 void add_status(CLI::App& app, Command& command) {
     auto name = std::make_shared<std::string>();
-    CLI::App* verb = command.verb(app, "status", "what the tiers hold and have done",
-                                  "  hintierctl status kv0\n"
-                                  "  hintierctl status --json | jq '.tiers[].slots'\n");
-    verb->add_option("NAME", *name, "one tier; all unless given")->type_name("");
-    command.on(verb, [name, &command] { return status(*name, command.json); });
+    Verb(app, command, "status", "what the tiers hold and have done",
+         "  hintierctl status kv0\n"
+         "  hintierctl status --json | jq '.tiers[].slots'\n")
+        .optional_argument("NAME", *name, "one tier; all unless given")
+        .action([name, &command] { return status(*name, command.json); });
 }
 
 } // namespace hintier::cli

@@ -178,13 +178,13 @@ Result<Exit> where(const Options& options, bool json) {
 
 void add_where(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = command.verb(app, "where", "which parts of a file are fast, dirty or on bulk",
-                                  "  hintierctl where /srv/kv/1f/1f3a…\n"
-                                  "  hintierctl where --map --sync model.gguf\n");
-    verb->add_option("FILE", options->file, "a regular file on a tier")->required()->type_name("");
-    verb->add_flag("--map", options->map, "list every piece");
-    verb->add_flag("--sync", options->sync, "write the file to the device first");
-    command.on(verb, [options, &command] { return where(*options, command.json); });
+    Verb(app, command, "where", "which parts of a file are fast, dirty or on bulk",
+         "  hintierctl where /srv/kv/1f/1f3a\n"
+         "  hintierctl where --map --sync model.gguf\n")
+        .argument("FILE", options->file, "a regular file on a tier")
+        .flag("--map", options->map, "list every piece")
+        .flag("--sync", options->sync, "write the file to the device first")
+        .action([options, &command] { return where(*options, command.json); });
 }
 
 } // namespace hintier::cli
