@@ -58,6 +58,7 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
       layout_(dirs_, [this](std::uint32_t device) { return options_.dry_run || tiers_.has(device); }),
       sink_(make_sink(options.dry_run)),
       executor_(planner_, layout_, dirs_, *sink_, world_.roots(), options.dry_run,
+                static_cast<std::uint64_t>(started_.count()),
                 [this](const Reap& reap) {
                     Event event;
                     event.kind = EventKind::unlinked;
@@ -140,7 +141,7 @@ void Agent::tier_event(const TierEvent& event) {
                    event.args[1]);
         break;
     case HINTIER_EV_FETCH:
-        if (event.args[1] < HINTIER_FETCHES) {
+        if (event.args[1] < HINTIER_FETCHES && executor_.asked_for(event.args[0])) {
             ++fetch_outcomes_[event.args[1]];
             planner_.chain.outcome(static_cast<hintier_fetch>(event.args[1]), clock_.now());
         }

@@ -4,7 +4,6 @@
 #include <bit>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -255,7 +254,9 @@ Root read_root(Table in, bool reaper) {
     in.flag("reap", root.reap);
     root.adapter = find_adapter(adapter);
     if (!root.path.starts_with('/')) in.fail("path", "must be an absolute path");
-    if (!root.adapter) in.fail("adapter", "must be one of " + adapter_names());
+    if (!root.adapter) {
+        in.fail("adapter", fmt::format("must be one of {}, not '{}'", adapter_names(), adapter));
+    }
     if (root.group >= HINTIER_GROUPS) {
         in.fail("group", fmt::format("is from 0 to {}", HINTIER_GROUPS - 1));
     }
@@ -312,7 +313,11 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
 Result<Config> load_config(const std::string& path) {
     errno = 0;
     std::ifstream in(path);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    std::string text;
+    char chunk[4096];
+    while (in.read(chunk, sizeof(chunk)) || in.gcount()) {
+        text.append(chunk, static_cast<std::size_t>(in.gcount()));
+    }
     if (!in.is_open() || in.bad()) return system_failure(path, errno ? errno : EIO);
     return parse_config(text, path);
 }

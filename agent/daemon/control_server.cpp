@@ -50,6 +50,8 @@ Result<Fd> listen_on(const Config::Control& config) {
         if (!S_ISSOCK(st.st_mode)) return failure(path + ": exists and is no socket", EEXIST);
         if (unlink(path.c_str())) return system_failure(path);
     }
+    // Under systemd it is there; whoever starts the daemon by hand should not have to make it.
+    (void)mkdir(path.substr(0, path.rfind('/')).c_str(), 0755);
     Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) return system_failure("socket");
     // Nobody can connect before listen(), so mode and group are right by then.

@@ -28,16 +28,22 @@ public:
     };
 
     // `unlinked` hears of each file that has been removed.
+    // `first_cookie` differs from those of daemons before.
     Executor(Planner& planner, Layout& layout, RootDirs& dirs, HintSink& sink,
-             const std::vector<Root>& roots, bool dry_run,
+             const std::vector<Root>& roots, bool dry_run, std::uint64_t first_cookie,
              std::function<void(const Reap&)> unlinked)
         : planner_(planner), layout_(layout), dirs_(dirs), sink_(sink), roots_(roots),
-          dry_run_(dry_run), unlinked_(std::move(unlinked)) {}
+          dry_run_(dry_run), unlinked_(std::move(unlinked)), first_cookie_(first_cookie),
+          cookie_(first_cookie) {}
 
     // Empties the plan.
     void carry_out(Nanos now);
 
     const Counts& counts() const { return counts_; }
+    // Did this daemon ask for the fetch with this cookie? One before it may have.
+    bool asked_for(std::uint64_t cookie) const {
+        return cookie > first_cookie_ && cookie <= cookie_;
+    }
     // Why the object got its last hint; of the last many objects.
     Reason reason_of(std::uint64_t object) const;
 
@@ -53,10 +59,11 @@ private:
     const std::vector<Root>& roots_;
     bool dry_run_;
     std::function<void(const Reap&)> unlinked_;
+    std::uint64_t first_cookie_;
+    std::uint64_t cookie_;
     std::unordered_map<std::uint32_t, std::vector<hintier_hint>> hints_; // by tier; keep their room
     Complaints complaints_;
     Counts counts_;
-    std::uint64_t cookie_ = 0;
     std::unordered_map<std::uint64_t, Reason> reasons_;
 };
 
