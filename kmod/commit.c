@@ -63,7 +63,7 @@ static void batch_flush(struct ht_tier *t, struct batch *b, struct block_device 
 
 /*
  * Flushes fast, and bulk if asked and if it was written since its last good flush (R1). A bulk
- * that fails fails this commit; a fast device that cannot be flushed is given up.
+ * that fails spoils this commit; a fast device that cannot be flushed is given up.
  */
 static int flush_both(struct ht_tier *t, bool bulk)
 {
@@ -116,37 +116,20 @@ static int write_blocks(struct ht_tier *t, u32 count)
 
 /* ---- gather and publish -------------------------------------------------------------------- */
 
-/* Locks the shard that a slot is hashed in; NULL if it is not hashed. */
-static struct ht_lock_shard *lock_slot(struct ht_tier *t, u32 slot, unsigned long *flags)
+struct gathering {
+	struct ht_record record;
+	u32 needs;              /* HT_GATHER_* */
+};
+
+static void gather_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)
 {
-	struct ht_lock_shard *shard;
-	u32 extent;
+	struct gathering *g = context;
 
-	for (;;) {
-		extent = READ_ONCE(t->map.slots[slot].extent);
-		if (extent == HT_NIL)
-			return NULL;
-		shard = ht_shard_lock(t, extent, flags);
-		if (t->map.slots[slot].extent == extent)
-			return shard;
-		ht_shard_unlock(shard, *flags);
-	}
-}
-
-static u32 gather_slot(struct ht_tier *t, u32 slot, struct ht_record *record)
-{
-	struct ht_lock_shard *shard;
-	unsigned long flags;
-	u32 needs;
-
-	shard = lock_slot(t, slot, &flags);
-	if (!shard)
-		return 0;
-	needs = ht_record_gather(&t->map, slot, record);
-	if (needs & HT_GATHER_AGAIN)
+	if (t->map.slots[slot].extent == HT_NIL)
+		return;
+	g->needs = ht_record_gather(&t->map, slot, &g->record);
+	if (g->needs & HT_GATHER_AGAIN)
 		ht_record_later(t, slot);
-	ht_shard_unlock(shard, flags);
-	return needs;
 }
 
 static u32 slot_end(const struct ht_geometry *geo, u32 sector)
@@ -158,8 +141,8 @@ static u32 slot_end(const struct ht_geometry *geo, u32 sector)
 static u32 gather_block(struct ht_tier *t, u32 block, void *page, u32 *records)
 {
 	const struct ht_geometry *geo = &t->map.geo;
-	struct ht_record record;
-	u32 all = 0, needs;
+	struct gathering g;
+	u32 all = 0;
 
 	memset(page, 0, PAGE_SIZE);
 	for (u32 i = 0; i < HT_BLOCK_SECTORS; i++) {
@@ -167,12 +150,16 @@ static u32 gather_block(struct ht_tier *t, u32 block, void *page, u32 *records)
 		void *sector = page + i * HT_SECTOR_BYTES;
 
 		for (u32 slot = index * geo->per_sector; slot < slot_end(geo, index); slot++) {
-			record.used = false;
-			needs = gather_slot(t, slot, &record);
-			*records += !!(needs & HT_GATHER_CHANGED);
-			all |= needs;
-			if (record.used)
-				ht_record_put(geo, sector, slot % geo->per_sector, &record);
+			/* A slot that is hashed after this look has nothing to record yet. */
+			if (READ_ONCE(t->map.slots[slot].extent) == HT_NIL)
+				continue;
+			g.record.used = false;
+			g.needs = 0;
+			ht_visit_slot(t, slot, gather_slot, &g);
+			*records += !!(g.needs & HT_GATHER_CHANGED);
+			all |= g.needs;
+			if (g.record.used)
+				ht_record_put(geo, sector, slot % geo->per_sector, &g.record);
 		}
 		ht_records_seal(t->uuid, index, t->commit_seq, sector);
 	}
@@ -188,8 +175,8 @@ static u32 gather(struct ht_tier *t, u32 *cursor, u32 *needs, u32 *records)
 		*cursor = find_next_bit(t->changed, t->nr_blocks, *cursor);
 		if (*cursor >= t->nr_blocks)
 			break;
-		/* Cleared first: what changes while we look sets it again. */
 		clear_bit(*cursor, t->changed);
+		/* Cleared first: what changes while we look sets it again. */
 		smp_mb__after_atomic();
 		*needs |= gather_block(t, *cursor, page_address(t->meta_pages[count]), records);
 		t->batch[count++] = (*cursor)++;
@@ -198,22 +185,19 @@ static u32 gather(struct ht_tier *t, u32 *cursor, u32 *needs, u32 *records)
 	return count;
 }
 
-static void publish_slot(struct ht_tier *t, u32 slot, const void *sector, bool ok)
+/* `context` is the sector that is durable now, or NULL if it is not. */
+static void publish_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)
 {
-	struct ht_lock_shard *shard;
 	struct ht_record record;
-	unsigned long flags;
 
-	shard = lock_slot(t, slot, &flags);
-	if (!shard)
+	if (t->map.slots[slot].extent == HT_NIL)
 		return;
-	if (ok) {
-		ht_record_get(&t->map.geo, sector, slot % t->map.geo.per_sector, &record);
-		ht_act(t, slot, ht_record_publish(&t->map, slot, &record), 0);
-	} else {
+	if (!context) {
 		ht_record_revert(&t->map, slot);
+		return;
 	}
-	ht_shard_unlock(shard, flags);
+	ht_record_get(&t->map.geo, context, slot % t->map.geo.per_sector, &record);
+	ht_act(t, slot, ht_record_publish(&t->map, slot, &record), 0);
 }
 
 static void publish(struct ht_tier *t, u32 count, bool ok)
@@ -227,7 +211,9 @@ static void publish(struct ht_tier *t, u32 count, bool ok)
 			u32 index = (t->batch[i] << HT_BLOCK_SHIFT) + j;
 
 			for (u32 slot = index * geo->per_sector; slot < slot_end(geo, index); slot++)
-				publish_slot(t, slot, page + j * HT_SECTOR_BYTES, ok);
+				if (READ_ONCE(t->map.slots[slot].extent) != HT_NIL)
+					ht_visit_slot(t, slot, publish_slot,
+						      ok ? page + j * HT_SECTOR_BYTES : NULL);
 		}
 		if (!ok)
 			set_bit(t->batch[i], t->changed);
@@ -316,9 +302,10 @@ int ht_commit(struct ht_tier *t)
 	waiters = t->commit_wait;
 	bio_list_init(&t->commit_wait);
 	spin_unlock_irqrestore(&t->wait_lock, flags);
-	flush = wants_flush(&waiters);
+	flush = wants_flush(&waiters) || atomic_xchg(&t->suspect, 0);
 
 	atomic_set(&t->armed, 0);
+	/* Before we look at what has changed: pairs with ht_record_later(). */
 	smp_mb__after_atomic();
 	if (t->map.mode >= HINTIER_MODE_BYPASS)
 		r = commit_bypass(t);

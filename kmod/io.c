@@ -137,7 +137,9 @@ static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		.op = io->op,
 		.extent = bio->bi_iter.bi_sector >> t->map.geo.extent_shift,
 		.from = bio->bi_iter.bi_sector & (whole - 1),
-		.no_admit = (bio->bi_opf & REQ_FUA) && sectors < SMALL_FUA_SECTORS,
+		.no_admit = ((bio->bi_opf & REQ_FUA) && sectors < SMALL_FUA_SECTORS) ||
+			    (t->map.mode == HINTIER_MODE_WRITETHROUGH &&
+			     (io->flags & HT_IO_NO_PROMOTE)),
 	};
 	struct ht_answer ans;
 	u32 done, to;
@@ -205,6 +207,7 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		bio->bi_iter.bi_sector += geo->home_start;
 		return DM_MAPIO_REMAPPED;
 	case HT_DO_ADMIT:
+	case HT_DO_TEE:
 		ht_park_promote(t, bio);
 		return DM_MAPIO_SUBMITTED;
 	case HT_DO_JOIN:
@@ -228,6 +231,7 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 	io->start = ktime_get_ns();
 	io->flags = 0;
 	io->part_failed = false;
+	io->tried = false;
 	io->klass = 0;
 	io->outcome = HINTIER_IO_FAST;
 	io->iter = bio->bi_iter;
@@ -355,43 +359,70 @@ static bool read_elsewhere(struct ht_tier *t, struct ht_io *io)
 }
 
 /* Makes an ended bio as it was when it came, so that it can be routed again. */
-static void rewind(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+static void rewind(struct bio *bio, struct ht_io *io)
 {
 	bio->bi_iter = io->iter;
 	bio->bi_status = BLK_STS_OK;
 	/* A bio that was split below has used up its count of parts. */
 	atomic_set(&bio->__bi_remaining, 1);
 	bio_clear_flag(bio, BIO_CHAIN);
-	ht_park_retry(t, bio);
+}
+
+/*
+ * Fast has failed a request. Is it gone, or only this place? A commit finds out. Reads of clean
+ * units need not wait for that; writes try again after it. True if the bio is on its way.
+ */
+static bool fast_failed(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
+	atomic_set(&t->suspect, 1);
+	if (io->op == HT_REQ_READ && !io->part_failed && read_elsewhere(t, io)) {
+		rewind(bio, io);
+		ht_park_retry(t, bio);
+		ht_commit_kick(t);
+		return true;
+	}
+	if (!io->tried && !io->part_failed && bio_op(bio) != REQ_OP_WRITE_ZEROES) {
+		io->tried = true;
+		rewind(bio, io);
+		ht_park_commit(t, bio);
+		return true;
+	}
+	return false;
+}
+
+/* A write went home, or to the slot: what that means for flushes and counters. */
+static void note_end(struct ht_tier *t, struct ht_io *io)
+{
+	u32 bytes = io->iter.bi_size;
+
+	if (io->verdict == HT_DO_HOME) {
+		/* Before the counts are given back: a commit after that must flush it. */
+		if (!atomic_read(&t->bulk_written))
+			atomic_set(&t->bulk_written, 1);
+		ht_count(t, HINTIER_C_BULK_WRITE_BYTES, bytes);
+	} else if (io->op == HT_REQ_READ) {
+		atomic_sub(bytes >> SECTOR_SHIFT, &t->fast_sectors);
+	} else {
+		ht_count(t, HINTIER_C_FAST_WRITE_BYTES, bytes);
+	}
 }
 
 static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t status)
 {
 	io->flags &= ~HT_IO_HELD;
 	if (io->op == HT_REQ_DISCARD) {
-		ht_discard_end(t, io);
 		atomic_set(&t->bulk_written, 1);
+		ht_discard_end(t, io);
 		return DM_ENDIO_DONE;
 	}
-	if (io->verdict == HT_DO_HOME) {
-		/* Before the counts are given back: a commit after that must flush it. */
-		if (!atomic_read(&t->bulk_written))
-			atomic_set(&t->bulk_written, 1);
-		ht_count(t, HINTIER_C_BULK_WRITE_BYTES, io->iter.bi_size);
-	} else if (io->op == HT_REQ_READ) {
-		atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->fast_sectors);
-	} else {
-		ht_count(t, HINTIER_C_FAST_WRITE_BYTES, io->iter.bi_size);
-	}
+	note_end(t, io);
 	end_all(t, io, !status);
-	if (media_error(status)) {
-		ht_count(t, io->verdict == HT_DO_HOME ? HINTIER_C_ERRORS_BULK :
-			 HINTIER_C_ERRORS_FAST, 1);
-		if (io->verdict == HT_DO_FAST && io->op == HT_REQ_READ && !io->part_failed &&
-		    read_elsewhere(t, io)) {
-			rewind(t, bio, io);
+	if (unlikely(media_error(status))) {
+		if (io->verdict == HT_DO_HOME)
+			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
+		else if (fast_failed(t, bio, io))
 			return DM_ENDIO_INCOMPLETE;
-		}
 	}
 	/* R9: the data is durable, now its record. */
 	if (!status && (bio->bi_opf & REQ_FUA) && io->verdict == HT_DO_FAST) {

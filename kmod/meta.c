@@ -123,7 +123,7 @@ static int write_state(struct ht_tier *t, struct block_device *bdev, u32 role,
 /* ---- records -------------------------------------------------------------------------------- */
 
 static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sector,
-				   bool trust_clean)
+				   enum ht_trust trust)
 {
 	const struct ht_geometry *geo = &t->map.geo;
 	struct ht_record record;
@@ -144,14 +144,14 @@ static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sec
 		if (why == HT_OK && record.used && slot >= geo->slots)
 			why = HT_REFUSE_RECORD;
 		if (why == HT_OK && record.used)
-			why = ht_record_load(&t->map, slot, &record, trust_clean);
+			why = ht_record_load(&t->map, slot, &record, trust);
 		if (why != HT_OK)
 			return why;
 	}
 	return HT_OK;
 }
 
-static int load_records(struct ht_tier *t, bool trust_clean)
+static int load_records(struct ht_tier *t, enum ht_trust trust)
 {
 	const struct ht_geometry *geo = &t->map.geo;
 	const u32 step = LOAD_BYTES / HT_SECTOR_BYTES;
@@ -168,7 +168,7 @@ static int load_records(struct ht_tier *t, bool trust_clean)
 		r = ht_sync_io(t->fast->bdev, REQ_OP_READ | REQ_META, geo->meta_start + at, buffer,
 			       count * HT_SECTOR_BYTES);
 		for (u32 i = 0; i < count && !r; i++) {
-			why = load_sector(t, at + i, buffer + i * HT_SECTOR_BYTES, trust_clean);
+			why = load_sector(t, at + i, buffer + i * HT_SECTOR_BYTES, trust);
 			if (why != HT_OK) {
 				DMERR("%pg: record sector %u: %s", t->fast->bdev, at + i,
 				      ht_refusal_text(why));
@@ -186,6 +186,7 @@ static int load_records(struct ht_tier *t, bool trust_clean)
 /* Reads all that changes; into an empty map. */
 int ht_meta_load(struct ht_tier *t)
 {
+	enum ht_trust trust = HT_TRUST_ALL;
 	bool agree;
 	int r;
 
@@ -198,21 +199,20 @@ int ht_meta_load(struct ht_tier *t)
 	agree = t->fast_state.epoch == t->bulk_state.epoch ||
 		((t->fast_state.flags & HT_STATE_MOVING) &&
 		 t->fast_state.epoch + 1 == t->bulk_state.epoch);
+	if (!agree)
+		trust = t->discard_dirty ? HT_TRUST_NONE : HT_TRUST_DIRTY;
 	t->commit_seq = t->fast_state.commit_seq;
-	r = load_records(t, agree);
-	if (r)
+	r = load_records(t, trust);
+	if (r || agree)
 		return r;
-	if (agree)
-		return 0;
 	for (u32 slot = 0; slot < t->map.geo.slots; slot++) {
-		if (ht_list_of(&t->map, slot) != HT_LIST_DIRTY || t->discard_dirty)
+		if (ht_list_of(&t->map, slot) != HT_LIST_DIRTY)
 			continue;
 		DMERR("%pg: bulk was written without this device, which holds newer data: add option discard_dirty to give that up",
 		      t->fast->bdev);
 		return -EUCLEAN;
 	}
-	DMWARN("%pg: bulk was written without this device: its clean contents are void",
-	       t->fast->bdev);
+	DMWARN("%pg: bulk was written without this device: what it holds is void", t->fast->bdev);
 	return 0;
 }
 

@@ -41,6 +41,27 @@ void ht_pool_place(struct ht_tier *t, u32 slot)
 	spin_unlock_irqrestore(&t->engine_lock, flags);
 }
 
+/*
+ * Calls `visit` under the lock of the shard that the slot is hashed in; under any shard's lock if
+ * it is not hashed. For those who know a slot by its number and not by its extent.
+ */
+void ht_visit_slot(struct ht_tier *t, u32 slot, ht_slot_fn visit, void *context)
+{
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	bool found = false;
+	u32 extent;
+
+	while (!found) {
+		extent = READ_ONCE(t->map.slots[slot].extent);
+		shard = ht_shard_lock(t, extent == HT_NIL ? 0 : extent, &flags);
+		found = t->map.slots[slot].extent == extent;
+		if (found)
+			visit(t, &shard->core, slot, context);
+		ht_shard_unlock(shard, flags);
+	}
+}
+
 /* Gives an extent a free slot; HT_NIL if there is none. */
 u32 ht_pool_admit(struct ht_tier *t, u32 extent)
 {

@@ -149,9 +149,10 @@ void ht_dev_ready(struct ht_dev *dev, bool ready)
 void ht_dev_unclaim(struct ht_dev *dev, struct ht_tier *t)
 {
 	down_write(&dev->api);
-	dev->ready = false;
-	if (dev->tier == t)
+	if (dev->tier == t) {
+		dev->ready = false;
 		WRITE_ONCE(dev->tier, NULL);
+	}
 	up_write(&dev->api);
 }
 

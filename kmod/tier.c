@@ -200,6 +200,8 @@ static void reset(struct ht_tier *t)
 	t->fetch_tail = 1;
 	t->pressure = false;
 	t->destage_failed = false;
+	t->pause_until = jiffies;
+	atomic_set(&t->suspect, 0);
 	atomic_set(&t->armed, 0);
 	/* Nobody knows what bulk holds in its cache. */
 	atomic_set(&t->bulk_written, 1);

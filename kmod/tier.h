@@ -57,6 +57,7 @@ struct ht_io {
 	u8 klass;
 	u8 flags;
 	bool part_failed;       /* a part that was split off has failed */
+	bool tried;             /* failed on fast, and asks whether fast is still there */
 };
 
 #define HT_IO_HELD (1U << 0)       /* counts are held in shards: ht_end() is due */
@@ -75,6 +76,7 @@ struct ht_xfer {
 	atomic_t pending;       /* bios in flight */
 	blk_status_t status;    /* first failure */
 	spinlock_t lock;
+	struct bio *tee;        /* a write that is written through, until it is home */
 	struct bio_list readers;/* lock: want the data */
 	struct bio_list waiters;/* lock: want to be routed again at the end */
 	u32 fetch;              /* number of the FETCH, 0 for none */
@@ -82,6 +84,7 @@ struct ht_xfer {
 	u8 kind;                /* enum ht_move_kind */
 	u8 step;
 	bool read_ok;
+	bool was_tee;
 };
 
 /* A FETCH that was accepted, until all its extents have told how they ended. */
@@ -121,6 +124,7 @@ struct ht_tier {
 	bool loaded;            /* between preresume and postsuspend */
 	bool stopping;          /* no new background transfers */
 	bool destage_failed;    /* since the last drain began */
+	unsigned long pause_until; /* jiffies: no destage before, one has failed */
 	bool pressure;          /* worker: above the high mark, and told */
 
 	struct ht_map map;
@@ -144,6 +148,7 @@ struct ht_tier {
 	struct delayed_work commit_timer;
 	unsigned long *changed;      /* bitmap: blocks with a changed record */
 	atomic_t armed;              /* the commit timer runs */
+	atomic_t suspect;            /* fast has failed a request: flush it to see if it lives */
 	atomic_t bulk_written;       /* something was written there since its last flush */
 	u32 nr_blocks;
 	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
@@ -227,6 +232,8 @@ void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch);
 u32 ht_pool_admit(struct ht_tier *t, u32 extent);
 void ht_pool_place(struct ht_tier *t, u32 slot);
 void ht_record_later(struct ht_tier *t, u32 slot);
+typedef void (*ht_slot_fn)(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context);
+void ht_visit_slot(struct ht_tier *t, u32 slot, ht_slot_fn visit, void *context);
 
 /* ---- park.c: bios that wait ---- */
 void ht_park_retry(struct ht_tier *t, struct bio *bio);

@@ -38,7 +38,8 @@ static u32 take_slot(struct ht_tier *t)
 }
 
 /*
- * Starts bringing an extent to fast. `bio` is the read that asked for it, NULL for a FETCH.
+ * Starts bringing an extent to fast. `bio` is the read that asked for it, or a write that is to be
+ * written through; NULL for a FETCH.
  * -EBUSY: all transfers are busy, -ENOSPC: no slot to spare, -EAGAIN: its home is being written
  * or it has a slot. Nothing has happened then.
  */
@@ -48,7 +49,7 @@ int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct 
 	struct ht_slot *s;
 	struct ht_xfer *x;
 	unsigned long flags;
-	u32 slot;
+	u32 slot, from = 0, to = t->map.geo.units;
 	bool begun;
 
 	x = ht_xfer_get(t, fetch ? HT_MOVE_FETCH : HT_MOVE_PROMOTE);
@@ -61,13 +62,19 @@ int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct 
 	}
 
 	shard = ht_shard_lock(t, extent, &flags);
-	begun = ht_fill_begin(&t->map, &shard->core, slot, extent, &x->move);
+	if (bio && bio_data_dir(bio) == WRITE) {
+		x->tee = bio;
+		from = ht_io_of(bio)->from / HT_UNIT_SECTORS;
+		to = ht_io_of(bio)->to / HT_UNIT_SECTORS;
+	}
+	begun = ht_fill_begin(&t->map, &shard->core, slot, extent, from, to, &x->move);
 	if (begun) {
 		s = &t->map.slots[slot];
 		s->move = x->nr;
 		if (bio) {
 			ht_io_of(bio)->outcome = HINTIER_IO_HOME;
-			bio_list_add(&x->readers, bio);
+			if (!x->tee)
+				bio_list_add(&x->readers, bio);
 		}
 		if (fetch) {
 			x->fetch = fetch->number;
@@ -85,12 +92,13 @@ int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct 
 	return begun ? 0 : -EAGAIN;
 }
 
+/* Reads whose extent is to be promoted, and writes that are to be written through. */
 static void start_promotions(struct ht_tier *t)
 {
-	struct bio_list reads = take(t, &t->promote);
+	struct bio_list bios = take(t, &t->promote);
 	struct bio *bio;
 
-	while ((bio = bio_list_pop(&reads))) {
+	while ((bio = bio_list_pop(&bios))) {
 		struct ht_io *io = ht_io_of(bio);
 
 		if (!t->stopping && READ_ONCE(t->filling) < t->engine.tune.fetches &&
@@ -103,73 +111,74 @@ static void start_promotions(struct ht_tier *t)
 
 /* ---- what the engine decides ---------------------------------------------------------------- */
 
-static struct ht_lock_shard *lock_owned(struct ht_tier *t, u32 slot, unsigned long *flags)
+struct eviction {
+	u32 extent;             /* HT_NIL: it had none */
+	bool gone;
+};
+
+static void evict_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)
 {
-	for (;;) {
-		u32 extent = READ_ONCE(t->map.slots[slot].extent);
-		/* A slot that is not hashed has no shard; any lock will do to place it. */
-		u32 any = extent == HT_NIL ? 0 : extent;
-		struct ht_lock_shard *shard = ht_shard_lock(t, any, flags);
+	struct ht_slot *s = &t->map.slots[slot];
+	struct eviction *e = context;
+	u32 act = 0;
 
-		if (t->map.slots[slot].extent == extent)
-			return shard;
-		ht_shard_unlock(shard, *flags);
-	}
-}
+	e->extent = s->extent;
+	e->gone = false;
+	if (s->extent != HT_NIL) {
+		bool unread = s->flags & HT_F_FETCHED;
 
-static void evict(struct ht_tier *t, u32 slot)
-{
-	struct ht_lock_shard *shard;
-	unsigned long flags;
-	bool gone = false;
-	u32 act = 0, extent;
-
-	shard = lock_owned(t, slot, &flags);
-	extent = t->map.slots[slot].extent;
-	if (extent != HT_NIL) {
-		u8 fetched = t->map.slots[slot].flags & HT_F_FETCHED;
-		u32 fetch = t->map.slots[slot].fetch;
-
-		gone = ht_forget(&t->map, slot, &act);
-		if (gone && fetched) {
-			t->map.slots[slot].flags &= ~HT_F_FETCHED;
-			ht_fetch_outcome(t, fetch, HINTIER_FETCH_UNUSED);
+		e->gone = ht_forget(&t->map, slot, &act);
+		if (e->gone && unread) {
+			s->flags &= ~HT_F_FETCHED;
+			ht_fetch_outcome(t, s->fetch, HINTIER_FETCH_UNUSED);
 		}
 		if (act & HT_ACT_RECORD)
 			ht_record_later(t, slot);
 	}
 	ht_pool_place(t, slot);
-	ht_shard_unlock(shard, flags);
+}
 
-	if (!gone)
+static void evict(struct ht_tier *t, u32 slot)
+{
+	struct eviction e;
+
+	ht_visit_slot(t, slot, evict_slot, &e);
+	if (!e.gone)
 		return;
 	ht_count(t, HINTIER_C_EVICTED, 1);
 	trace_hintier_migrate(t->dev->devt, HT_MOVE_EVICT,
-			      (u64)extent << t->map.geo.extent_shift << SECTOR_SHIFT,
+			      (u64)e.extent << t->map.geo.extent_shift << SECTOR_SHIFT,
 			      ht_extent_sectors(&t->map.geo) << SECTOR_SHIFT, 0);
+}
+
+struct departure {
+	struct ht_xfer *x;
+	bool begun;
+};
+
+static void destage_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)
+{
+	struct departure *d = context;
+
+	d->begun = t->map.slots[slot].extent != HT_NIL &&
+		   ht_destage_begin(&t->map, shard, slot, &d->x->move);
+	if (d->begun)
+		t->map.slots[slot].move = d->x->nr;
+	else
+		ht_pool_place(t, slot);
 }
 
 /* True if it was started; if not, the transfer is idle again. */
 static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x)
 {
-	struct ht_lock_shard *shard;
-	unsigned long flags;
-	bool begun;
+	struct departure d = { .x = x };
 
-	shard = lock_owned(t, slot, &flags);
-	begun = t->map.slots[slot].extent != HT_NIL &&
-		ht_destage_begin(&t->map, &shard->core, slot, &x->move);
-	if (begun)
-		t->map.slots[slot].move = x->nr;
-	else
-		ht_pool_place(t, slot);
-	ht_shard_unlock(shard, flags);
-
-	if (begun)
+	ht_visit_slot(t, slot, destage_slot, &d);
+	if (d.begun)
 		ht_xfer_start(x);
 	else
 		ht_xfer_put(x);
-	return begun;
+	return d.begun;
 }
 
 /* One decision; false if there is none or it could not be carried out (*again). */
@@ -184,8 +193,9 @@ static bool step(struct ht_tier *t, bool *again)
 	unsigned long flags;
 	u32 slot;
 
-	/* Without a transfer no destage can start: let the window look full. */
-	now.destaging = x ? READ_ONCE(t->destaging) - 1 : U32_MAX / 200;
+	/* Without a transfer, or after a failure, none can start: let the window look full. */
+	now.destaging = READ_ONCE(t->destaging) - !!x;
+	now.full = !x || time_before(jiffies, READ_ONCE(t->pause_until));
 	spin_lock_irqsave(&t->engine_lock, flags);
 	work = ht_engine_next(&t->engine, &now, &slot);
 	spin_unlock_irqrestore(&t->engine_lock, flags);

@@ -9,7 +9,7 @@
 
 #include <linux/highmem.h>
 
-enum { STEP_READ, STEP_WRITE };
+enum { STEP_READ, STEP_TEE, STEP_WRITE };
 
 static bool is_fill(const struct ht_xfer *x)
 {
@@ -70,32 +70,36 @@ static void submit_home(struct ht_xfer *x, blk_opf_t opf)
 
 /* ---- readers -------------------------------------------------------------------------------- */
 
-static void copy_out(struct ht_xfer *x, u32 at, struct bio_vec *bv)
+/* Between the pages, from byte `at` of the extent on, and one piece of a bio. */
+static void copy_piece(struct ht_xfer *x, u32 at, struct bio_vec *bv, bool out)
 {
-	char *to = bvec_kmap_local(bv);
+	char *piece = bvec_kmap_local(bv);
 	u32 done = 0;
 
 	while (done < bv->bv_len) {
+		char *page = page_address(x->pages[(at + done) / PAGE_SIZE]);
 		u32 in_page = (at + done) % PAGE_SIZE;
 		u32 bytes = min_t(u32, bv->bv_len - done, PAGE_SIZE - in_page);
 
-		memcpy(to + done, page_address(x->pages[(at + done) / PAGE_SIZE]) + in_page, bytes);
+		if (out)
+			memcpy(piece + done, page + in_page, bytes);
+		else
+			memcpy(page + in_page, piece + done, bytes);
 		done += bytes;
 	}
-	kunmap_local(to);
+	kunmap_local(piece);
+	if (out)
+		flush_dcache_page(bv->bv_page);
 }
 
-static void serve(struct ht_xfer *x, struct bio *bio)
+static void copy_bio(struct ht_xfer *x, struct bio *bio, bool out)
 {
 	u64 start = (u64)x->move.extent << x->tier->map.geo.extent_shift;
 	struct bvec_iter iter;
 	struct bio_vec bv;
 
-	bio_for_each_segment(bv, bio, iter) {
-		copy_out(x, (iter.bi_sector - start) << SECTOR_SHIFT, &bv);
-		flush_dcache_page(bv.bv_page);
-	}
-	bio_endio(bio);
+	bio_for_each_segment(bv, bio, iter)
+		copy_piece(x, (iter.bi_sector - start) << SECTOR_SHIFT, &bv, out);
 }
 
 static void serve_readers(struct ht_xfer *x)
@@ -108,8 +112,10 @@ static void serve_readers(struct ht_xfer *x)
 	readers = x->readers;
 	bio_list_init(&x->readers);
 	spin_unlock_irqrestore(&x->lock, flags);
-	while ((bio = bio_list_pop(&readers)))
-		serve(x, bio);
+	while ((bio = bio_list_pop(&readers))) {
+		copy_bio(x, bio, true);
+		bio_endio(bio);
+	}
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -162,7 +168,7 @@ static void count(struct ht_xfer *x, bool good, bool wrote)
 		if (wrote)
 			ht_count(t, HINTIER_C_FAST_WRITE_BYTES, bytes);
 		if (good)
-			ht_count(t, HINTIER_C_PROMOTED, 1);
+			ht_count(t, x->was_tee ? HINTIER_C_ADMITTED : HINTIER_C_PROMOTED, 1);
 	} else {
 		if (wrote)
 			ht_count(t, HINTIER_C_BULK_WRITE_BYTES, bytes);
@@ -189,7 +195,7 @@ static void finish(struct ht_xfer *x, bool ok)
 
 	/* Nobody can find the transfer by its slot any more: the lists are final. */
 	count(x, good, x->step == STEP_WRITE);
-	if (x->read_ok && is_fill(x))
+	if (x->read_ok && is_fill(x) && !x->was_tee)
 		serve_readers(x);
 	bio_list_init(&waiters);
 	bio_list_merge(&waiters, &x->readers);
@@ -204,8 +210,15 @@ static void finish(struct ht_xfer *x, bool ok)
 		bool fast = is_fill(x) == (x->step == STEP_WRITE);
 
 		ht_count(t, fast ? HINTIER_C_ERRORS_FAST : HINTIER_C_ERRORS_BULK, 1);
-		if (!is_fill(x))
+		if (fast)
+			atomic_set(&t->suspect, 1);
+		if (!is_fill(x)) {
 			WRITE_ONCE(t->destage_failed, true);
+			WRITE_ONCE(t->pause_until, jiffies + HZ);
+			queue_delayed_work(t->wq, &t->again, HZ + 1);
+		}
+		if (fast)
+			ht_commit_kick(t);
 	}
 	ht_xfer_put(x);
 	ht_worker_kick(t);
@@ -224,6 +237,17 @@ static bool still_wanted(struct ht_xfer *x)
 	return wanted;
 }
 
+/* Write-through: the writer has its answer as soon as its data is home. */
+static void end_tee(struct ht_xfer *x)
+{
+	struct bio *bio = x->tee;
+
+	atomic_set(&x->tier->bulk_written, 1);
+	ht_count(x->tier, HINTIER_C_BULK_WRITE_BYTES, bio->bi_iter.bi_size);
+	x->tee = NULL;
+	ht_io_fail(bio, x->status);
+}
+
 static void xfer_work(struct work_struct *work)
 {
 	struct ht_xfer *x = container_of(work, struct ht_xfer, work);
@@ -234,8 +258,10 @@ static void xfer_work(struct work_struct *work)
 		finish(x, !x->status);
 		return;
 	}
+	if (x->step == STEP_TEE)
+		end_tee(x);
 	x->read_ok = !x->status;
-	if (x->read_ok && is_fill(x))
+	if (x->read_ok && x->step == STEP_READ && is_fill(x))
 		serve_readers(x);
 	if (!x->read_ok || (is_fill(x) && !still_wanted(x))) {
 		finish(x, false);
@@ -250,12 +276,17 @@ static void xfer_work(struct work_struct *work)
 
 void ht_xfer_start(struct ht_xfer *x)
 {
-	x->step = STEP_READ;
+	x->step = x->tee ? STEP_TEE : STEP_READ;
+	x->was_tee = x->tee;
 	x->read_ok = false;
-	if (is_fill(x))
+	if (x->tee) {
+		copy_bio(x, x->tee, false);
+		submit_home(x, REQ_OP_WRITE | (x->tee->bi_opf & (REQ_FUA | REQ_SYNC)));
+	} else if (is_fill(x)) {
 		submit_home(x, REQ_OP_READ);
-	else
+	} else {
 		submit_slot(x, REQ_OP_READ);
+	}
 }
 
 /* ---- the transfers -------------------------------------------------------------------------- */
@@ -272,6 +303,7 @@ struct ht_xfer *ht_xfer_get(struct ht_tier *t, enum ht_move_kind kind)
 		list_del_init(&x->idle);
 		x->kind = kind;
 		x->fetch = 0;
+		x->tee = NULL;
 		if (kind == HT_MOVE_DESTAGE)
 			t->destaging++;
 		else

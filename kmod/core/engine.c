@@ -26,6 +26,7 @@ static const struct ht_tunable tunables[] = {
 	TUNABLE(fetches, 0, 64),
 	TUNABLE(commit_ms, 1, 60000),
 	TUNABLE(pass_discard, 0, 1),
+	{ NULL, 0, 0, 0 },
 };
 
 void ht_tunables_init(struct ht_tunables *tune)
@@ -45,7 +46,7 @@ void ht_tunables_init(struct ht_tunables *tune)
 
 const struct ht_tunable *ht_tunable(u32 nth)
 {
-	return nth < sizeof(tunables) / sizeof(tunables[0]) ? &tunables[nth] : NULL;
+	return tunables[nth].key ? &tunables[nth] : NULL;
 }
 
 int ht_tunable_set(struct ht_tunables *tune, const char *key, u64 value)
@@ -199,9 +200,9 @@ static bool pool_short(const struct ht_engine *engine, u32 margin)
 static bool window_open(const struct ht_engine *engine, const struct ht_situation *now)
 {
 	const struct ht_tunables *tune = &engine->tune;
+	bool yield = now->reads_wait && !pool_short(engine, 0);
 
-	return now->destaging < (now->reads_wait && !pool_short(engine, 0) ? tune->window_busy :
-									     tune->window);
+	return !now->full && now->destaging < (yield ? tune->window_busy : tune->window);
 }
 
 static bool wants_destage(struct ht_engine *engine, const struct ht_situation *now)

@@ -19,8 +19,7 @@ struct ht_tunables {
 	u32 high;        /* dirty slots, percent of all: destaging starts above */
 	u32 low;         /* and stops below */
 	u32 reserve;     /* free slots kept, per mille of all */
-	u32 spread;      /* percent of all slots that dirty ones may age to before every second run of
-			  * extents is destaged early, so that both devices can serve it; 0: off */
+	u32 spread;      /* percent of slots that dirty data ages past before half of it goes home */
 	u32 balance;     /* 1: a clean unit is read from the device with less to read */
 	u32 promote;     /* 0 never, 1 first read, 2 second read within memory of the ghosts */
 	u32 window;      /* destages in flight when no demand read waits for bulk */
@@ -39,6 +38,7 @@ enum ht_work {
 /* What the engine must be told to decide. */
 struct ht_situation {
 	u32 destaging;   /* destages in flight */
+	bool full;       /* no further one can start */
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
 };

@@ -50,14 +50,14 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 		for (u32 w = 0; w < map->geo.words; w++)
 			dirty[w] &= (u16)~move->units[w];
 		s->flags |= HT_F_CHANGED;
-		s->flags &= (u8)~HT_F_DONE;
+		s->flags &= ~HT_F_DONE;
 		return HT_ACT_RECORD;
 	}
 	return ht_release(map, move->slot);
 }
 
-bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent,
-		   struct ht_move *ret)
+bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent, u32 from,
+		   u32 to, struct ht_move *ret)
 {
 	if (home_busy(shard, extent) || ht_lookup(map, extent) != HT_NIL)
 		return false;
@@ -65,9 +65,9 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 	ret->slot = slot;
 	ret->extent = extent;
 	ret->gen = slot_of(map, slot)->gen;
-	ret->count = map->geo.units;
-	for (u32 w = 0; w < map->geo.words; w++)
-		ret->units[w] = 0xffff;
+	ret->count = to - from;
+	memset(ret->units, 0, sizeof(ret->units));
+	ht_bits_set(ret->units, from, to);
 	return true;
 }
 
@@ -79,13 +79,16 @@ bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move)
 u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_valid)
 {
 	struct ht_slot *s = slot_of(map, move->slot);
+	u16 *valid;
 
 	*ret_valid = ok && s->gen == move->gen;
 	s->state = HT_SLOT_LIVE;
-	s->flags &= (u8)~HT_F_CANCEL;
+	s->flags &= ~HT_F_CANCEL;
 	if (!*ret_valid)
 		return ht_release(map, move->slot);
-	ht_bits_set(ht_slot_bits(map, move->slot, HT_VALID), 0, map->geo.units);
+	valid = ht_slot_bits(map, move->slot, HT_VALID);
+	for (u32 w = 0; w < map->geo.words; w++)
+		valid[w] |= move->units[w];
 	/* What was read may still be in bulk's volatile cache (R2). */
 	s->flags |= HT_F_HOME | HT_F_CHANGED;
 	return HT_ACT_RECORD;

@@ -7,9 +7,11 @@
  *  1 begin: freeze units and generation    1 begin: hash an empty slot in state FILL
  *  2 caller reads the units from the slot  2 caller reads the range from home, serves the
  *  3 caller writes them home                 readers that joined
- *  4 finish: if nothing moved meanwhile,   3 commit_fill: still wanted? then
+ *  4 finish: if nothing moved meanwhile,   3 wanted: did no write overtake it? then
  *    the units are clean in memory; the    4 caller writes the pages to the slot
  *    next commit flushes bulk and records  5 finish: the units become valid, or the slot goes
+ *
+ * Write-through is a fill whose step 2 takes the data from the writer and writes it home.
  *
  * While a slot is in state DESTAGE it serves reads and takes writes (a write only moves the
  * generation), but nothing else writes its home. While it is in state FILL it serves nobody;
@@ -35,9 +37,12 @@ bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, stru
 /* HT_ACT_*; *ret_clean tells whether the units count as clean now. */
 u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean);
 
-/* A free slot for an extent without one. False if its home is being written just now. */
-bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent,
-		   struct ht_move *ret);
+/*
+ * A free slot for units [from, to) of an extent without one. False if the extent has a slot, or
+ * its home is being written just now.
+ */
+bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent, u32 from,
+		   u32 to, struct ht_move *ret);
 /* Still wanted? Else the slot must not be written. */
 bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move);
 /* HT_ACT_*; *ret_valid tells whether the slot serves reads now. */

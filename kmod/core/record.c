@@ -36,7 +36,7 @@ u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret)
 		needs |= HT_GATHER_CHANGED;
 	if (s->flags & HT_F_HOME)
 		needs |= HT_GATHER_BULK;
-	s->flags &= (u8)~(HT_F_CHANGED | HT_F_HOME);
+	s->flags &= ~(HT_F_CHANGED | HT_F_HOME);
 	if (!recordable(map, slot))
 		return needs;
 
@@ -71,9 +71,9 @@ u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *reco
 	for (u32 w = 0; w < map->geo.words; w++)
 		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
 	if (!record->used)
-		s->flags &= (u8)~HT_F_RECORDED;
+		s->flags &= ~HT_F_RECORDED;
 	if (!(s->flags & HT_F_CHANGED))
-		s->flags &= (u8)~HT_F_STALE;
+		s->flags &= ~HT_F_STALE;
 	return ht_release(map, slot);
 }
 
@@ -83,7 +83,7 @@ void ht_record_revert(struct ht_map *map, u32 slot)
 }
 
 enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_record *record,
-			       bool trust_clean)
+			       enum ht_trust trust)
 {
 	struct ht_slot *s = slot_of(map, slot);
 	u16 *valid = ht_slot_bits(map, slot, HT_VALID);
@@ -97,12 +97,12 @@ enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_rec
 
 	ht_admit(map, slot, record->extent, HT_SLOT_LIVE);
 	for (u32 w = 0; w < map->geo.words; w++) {
-		dirty[w] = record->dirty[w];
-		valid[w] = trust_clean ? record->valid[w] : record->dirty[w];
+		dirty[w] = trust == HT_TRUST_NONE ? 0 : record->dirty[w];
+		valid[w] = trust == HT_TRUST_ALL ? record->valid[w] : dirty[w];
 		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
 	}
 	s->flags = HT_F_RECORDED;
-	if (!trust_clean)
+	if (trust != HT_TRUST_ALL)
 		s->flags |= HT_F_STALE | HT_F_CHANGED;
 	s->klass = record->klass < HINTIER_CLASSES ? record->klass : 0;
 	s->group = record->group < HINTIER_GROUPS ? record->group : 0;

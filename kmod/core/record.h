@@ -39,12 +39,19 @@ u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret);
 u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *record);
 void ht_record_revert(struct ht_map *map, u32 slot);
 
+/* What a record found at activation is worth (R13: the pair's epochs). */
+enum ht_trust {
+	HT_TRUST_ALL,
+	HT_TRUST_DIRTY, /* homes were written without fast: clean units are void */
+	HT_TRUST_NONE,  /* and the operator gives up what is dirty */
+};
+
 /*
  * Takes a record found at activation into an empty map; no locks. HT_REFUSE_RECORD if it cannot
- * be true. `trust_clean` false voids clean units (pair epoch mismatch).
+ * be true.
  */
 enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_record *record,
-			       bool trust_clean);
+			       enum ht_trust trust);
 
 HT_CORE_END
 

@@ -132,7 +132,7 @@ static u32 unused_fetch(struct ht_map *map, u32 slot, u32 *ret_fetch)
 
 	if (!(s->flags & HT_F_FETCHED) || ht_list_of(map, slot) != HT_LIST_EMPTY)
 		return 0;
-	s->flags &= (u8)~HT_F_FETCHED;
+	s->flags &= ~HT_F_FETCHED;
 	*ret_fetch = s->fetch;
 	return HT_ACT_UNUSED;
 }
@@ -153,22 +153,25 @@ bool ht_forget(struct ht_map *map, u32 slot, u32 *ret_act)
 
 /* ---- reads ---------------------------------------------------------------------------------- */
 
-static void read_from_slot(struct ht_map *map, u32 slot, struct ht_answer *ret)
+/* The slot is of use: it keeps its place, and the FETCH that brought it was timely. */
+static void note_read(struct ht_slot *s, struct ht_answer *ret)
 {
-	struct ht_slot *s = slot_of(map, slot);
+	if (!s->touched)
+		s->touched = 1;
+	if (s->flags & HT_F_FETCHED) {
+		s->flags &= ~HT_F_FETCHED;
+		ret->act |= HT_ACT_FETCH;
+		ret->fetch = s->fetch;
+	}
+}
 
+static void read_from_slot(struct ht_slot *s, struct ht_answer *ret)
+{
 	if (s->readers == COUNT_MAX) {
 		ret->verdict = HT_DO_COMMIT;
 		return;
 	}
 	s->readers++;
-	if (!s->touched)
-		s->touched = 1;
-	if (s->flags & HT_F_FETCHED) {
-		s->flags &= (u8)~HT_F_FETCHED;
-		ret->act |= HT_ACT_FETCH;
-		ret->fetch = s->fetch;
-	}
 	ret->verdict = HT_DO_FAST;
 }
 
@@ -200,12 +203,11 @@ static void begin_read(struct ht_map *map, const struct ht_request *req, struct 
 	if (end * HT_UNIT_SECTORS < ret->to)
 		ret->to = end * HT_UNIT_SECTORS;
 
+	note_read(s, ret);
 	if (set && map->mode >= HINTIER_MODE_BYPASS)
 		ret->verdict = HT_DO_FAIL;
 	else if (set)
-		read_from_slot(map, ret->slot, ret);
-	else if (!s->touched)
-		s->touched = 1;
+		read_from_slot(s, ret);
 }
 
 /* ---- writes --------------------------------------------------------------------------------- */
@@ -336,9 +338,12 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 		ret->to = to * HT_UNIT_SECTORS;
 
 	if (ret->slot == HT_NIL) {
-		if (whole && req->op == HT_REQ_WRITE && !req->no_admit &&
-		    map->mode == HINTIER_MODE_WRITEBACK)
+		bool may_keep = whole && req->op == HT_REQ_WRITE && !req->no_admit;
+
+		if (may_keep && map->mode == HINTIER_MODE_WRITEBACK)
 			ret->verdict = HT_DO_ADMIT;
+		else if (may_keep && map->mode == HINTIER_MODE_WRITETHROUGH)
+			ret->verdict = HT_DO_TEE;
 		else
 			write_home(map, shard, req, ret);
 		return;

@@ -21,6 +21,7 @@ enum ht_verdict {
 	HT_DO_FAST,    /* send it to the slot, then ht_end() */
 	HT_DO_HOME,    /* send it home, then ht_end() */
 	HT_DO_ADMIT,   /* write: ht_admit() a free slot and ask again, or ask with no_admit */
+	HT_DO_TEE,     /* write: a fill with its data writes it home and keeps it, or as ADMIT */
 	HT_DO_JOIN,    /* read: the transfer in flight on the slot brings the data */
 	HT_DO_WAIT,    /* ask again when the transfer in flight on the slot has ended */
 	HT_DO_COMMIT,  /* ask again when a commit that starts after now has ended */
