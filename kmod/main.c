@@ -43,3 +43,4 @@ module_exit(ht_exit);
 MODULE_DESCRIPTION("hintier: two-drive tier that takes hints about LLM data");
 MODULE_AUTHOR("hintier authors");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("dm-hintier"); /* a table line loads the module */
