@@ -71,12 +71,15 @@ static int create_engines(struct ht_tier *t)
 	return r;
 }
 
-static const char *open_devices(struct ht_tier *t, const struct ht_args *args)
+static const char *open_devices(struct ht_tier *t, const struct ht_args *args, int *error)
 {
-	if (dm_get_device(t->ti, args->fast, dm_table_get_mode(t->ti->table), &t->fast))
+	*error = dm_get_device(t->ti, args->fast, dm_table_get_mode(t->ti->table), &t->fast);
+	if (*error)
 		return "cannot open the fast device";
-	if (dm_get_device(t->ti, args->bulk, dm_table_get_mode(t->ti->table), &t->bulk))
+	*error = dm_get_device(t->ti, args->bulk, dm_table_get_mode(t->ti->table), &t->bulk);
+	if (*error)
 		return "cannot open the bulk device";
+	*error = -EINVAL;
 	if (t->fast->bdev == t->bulk->bdev)
 		return "fast and bulk are the same device";
 	if (bdev_logical_block_size(t->fast->bdev) > bdev_logical_block_size(t->bulk->bdev))
@@ -112,6 +115,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	t->ti = ti;
 	t->wanted_mode = args->mode;
 	t->discard_dirty = args->discard_dirty;
+	t->stopping = true; /* until it is activated */
 	t->engine.tune = args->tune;
 	spin_lock_init(&t->engine_lock);
 	spin_lock_init(&t->wait_lock);
@@ -122,7 +126,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	INIT_DELAYED_WORK(&t->again, ht_worker_again);
 	INIT_LIST_HEAD(&t->idle_xfers);
 
-	error = open_devices(t, args);
+	error = open_devices(t, args, &r);
 	if (!error)
 		error = ht_meta_headers(t, args->extent_sectors);
 	if (!error) {
