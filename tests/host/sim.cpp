@@ -168,6 +168,12 @@ void Sim::ask(Request& r) {
         counts_.admitted++;
         break;
     }
+    case HT_DO_TEE:
+        if (start_tee(r))
+            r.stage = Stage::Tee;
+        else
+            r.req.no_admit = true;
+        break;
     case HT_DO_JOIN:
         counts_.joined++; // asks again: the fill's end serves it as well as its pages would
         break;
@@ -274,6 +280,8 @@ void Sim::advance(size_t which) {
     case Stage::Commit:
         if (commits_ended_ >= r.commit) r.stage = Stage::Ask;
         break;
+    case Stage::Tee: // its transfer ends it
+        break;
     }
     if (!ended) return;
     finish(r);
@@ -287,12 +295,44 @@ void Sim::start_fill(uint32_t extent) {
     if (transfers_.size() >= TRANSFERS) return;
     const u32 slot = ht_engine_take(&engine_, true);
     if (slot == HT_NIL) return;
+    const u32 from = u32(random_() % map_.geo.units);
+    const u32 to = from + 1 + u32(random_() % (map_.geo.units - from));
     Transfer t;
     t.fill = true;
-    if (!ht_fill_begin(&map_, &shard(extent), slot, extent, &t.move))
+    if (!ht_fill_begin(&map_, &shard(extent), slot, extent, from, to, &t.move))
         return ht_engine_append(&engine_, slot, HT_LIST_FREE);
     counts_.fills++;
     transfers_.push_back(std::move(t));
+}
+
+// Write-through: a fill that takes the data from the writer and writes it home first.
+bool Sim::start_tee(Request& r) {
+    if (transfers_.size() >= TRANSFERS) return false;
+    const u32 slot = ht_engine_take(&engine_, false);
+    if (slot == HT_NIL) return false;
+    Transfer t;
+    t.fill = true;
+    t.tee = r.version;
+    t.fua = r.fua;
+    if (!ht_fill_begin(&map_, &shard(r.req.extent), slot, r.req.extent,
+                       r.req.from / HT_UNIT_SECTORS, r.answer.to / HT_UNIT_SECTORS, &t.move)) {
+        ht_engine_append(&engine_, slot, HT_LIST_FREE);
+        return false;
+    }
+    counts_.tees++;
+    transfers_.push_back(std::move(t));
+    return true;
+}
+
+// Its data is home: the write has ended, whatever becomes of the slot.
+void Sim::end_tee(const Transfer& t) {
+    for (Request& r : requests_) {
+        if (r.version != t.tee || r.stage != Stage::Tee) continue;
+        r.answer.verdict = HT_DO_DROP; // nothing is left to end
+        r.stage = Stage::End;
+        return;
+    }
+    fail("a written-through request has gone");
 }
 
 void Sim::background() {
@@ -322,15 +362,23 @@ void Sim::background() {
 bool Sim::step_fill(Transfer& t) {
     const uint64_t home = ht_home_sector(&map_.geo, t.move.extent);
     const uint64_t slot = ht_slot_sector(&map_.geo, t.move.slot);
-    switch (t.step++) {
-    case 0:
-        for (uint32_t s = 0; s < options_.extent_sectors; s++)
-            t.data.push_back(home_.read(home + s));
+    u32 unit = 0, end = 0;
+    const int step = t.step++;
+    if (step == 0) {
+        t.data.resize(options_.extent_sectors);
+        for (; ht_move_run(&map_.geo, &t.move, &unit, &end); unit = end)
+            for (u32 s = unit * HT_UNIT_SECTORS; s < end * HT_UNIT_SECTORS; s++) {
+                const uint64_t sector = uint64_t{t.move.extent} * options_.extent_sectors + s;
+                if (t.tee) home_.write(home + s, {sector, t.tee}, t.fua);
+                t.data[s] = home_.read(home + s);
+            }
         return false;
-    case 1:
+    }
+    if (step == 1) {
+        if (t.tee) end_tee(t);
         t.ok = ht_fill_wanted(&map_, &t.move);
-        if (t.ok)
-            for (uint32_t s = 0; s < options_.extent_sectors; s++)
+        for (; t.ok && ht_move_run(&map_.geo, &t.move, &unit, &end); unit = end)
+            for (u32 s = unit * HT_UNIT_SECTORS; s < end * HT_UNIT_SECTORS; s++)
                 fast_.write(slot + s, t.data[s]);
         return false;
     }
@@ -544,7 +592,7 @@ void Sim::load_records() {
             ht_record record{};
             if (ht_record_get(&map_.geo, image.data(), nth, &record) != HT_OK)
                 return fail("a record cannot be decoded");
-            if (ht_record_load(&map_, slot, &record, true) != HT_OK)
+            if (ht_record_load(&map_, slot, &record, HT_TRUST_ALL) != HT_OK)
                 return fail("extent " + std::to_string(record.extent) + " is recorded twice");
             ht_engine_append(&engine_, slot, record.used ? ht_list_of(&map_, slot) : HT_LIST_FREE);
         }

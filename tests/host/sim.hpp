@@ -51,14 +51,14 @@ public:
 
     struct Counts {
         uint64_t fast, home, joined, waits, commits, failed_commits, destages, clean_destages;
-        uint64_t fills, valid_fills, evictions, discards, intents, admitted, refused;
+        uint64_t fills, valid_fills, tees, evictions, discards, intents, admitted, refused;
     };
     const Counts& counts() const { return counts_; }
 
 private:
     using Sector = std::array<unsigned char, HT_SECTOR_BYTES>;
 
-    enum class Stage { Ask, Apply, End, Commit };
+    enum class Stage { Ask, Apply, End, Commit, Tee };
 
     // A user's request, or what is left of it: [req.from, req.to) within its extent.
     struct Request {
@@ -78,6 +78,8 @@ private:
     struct Transfer {
         bool fill = false;
         ht_move move{};
+        uint64_t tee = 0; // version of the write whose data it takes; 0: it reads home
+        bool fua = false;
         int step = 0;
         std::vector<Tag> data;
         bool ok = true;
@@ -118,6 +120,8 @@ private:
     void check_read(const Request& r);
     Request whole_extent(uint32_t extent);
     void start_fill(uint32_t extent);
+    bool start_tee(Request& r);
+    void end_tee(const Transfer& t);
     void background();
     void advance_transfer(size_t which);
     bool step_fill(Transfer& t);

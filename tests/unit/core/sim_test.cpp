@@ -58,6 +58,9 @@ TEST_P(CoreSim, ReadsSeeTheNewestWriteAndNoSlotLeaks) {
         EXPECT_GT(n.evictions, 10U);
         EXPECT_GT(n.intents, 10U);
     }
+    if (GetParam().mode == HINTIER_MODE_WRITETHROUGH) {
+        EXPECT_GT(n.tees, 50U);
+    }
     EXPECT_EQ(n.failed_commits > 0, GetParam().errors);
 }
 
