@@ -4,10 +4,12 @@
 // a queue of events. Closed loops (a fixed number of commands outstanding) and single commands.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <queue>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,10 +22,8 @@ public:
     explicit Drive(const std::string& preset, const std::string& text = "") {
         params_ = *ht_flash_preset(preset.c_str());
         const char* bad = nullptr;
-        if (ht_flash_parse(&params_, text.c_str(), &bad) != 0)
-            throw std::invalid_argument(bad);
-        if (const char* why = ht_flash_check(&params_))
-            throw std::invalid_argument(why);
+        if (ht_flash_parse(&params_, text.c_str(), &bad) != 0) throw std::invalid_argument(bad);
+        if (const char* why = ht_flash_check(&params_)) throw std::invalid_argument(why);
         dies_.resize(params_.dies);
         ht_flash_init(&flash_, &params_, dies_.data());
     }
@@ -53,8 +53,7 @@ public:
     uint64_t finish(ht_flash_wait wait) {
         const uint64_t start = now;
         while (!ht_flash_done(&flash_, now, &wait)) {
-            if (wait.when <= now)
-                throw std::logic_error("asked to wait for the past");
+            if (wait.when <= now) throw std::logic_error("asked to wait for the past");
             now = wait.when;
         }
         return now - start;
@@ -91,10 +90,8 @@ public:
                 events.push(event);
                 continue;
             }
-            if (++ended == count / 2)
-                began = now;
-            if (ended > count / 2)
-                times.push_back(now - event.start);
+            if (++ended == count / 2) began = now;
+            if (ended > count / 2) times.push_back(now - event.start);
             events.push({submit(op, next_offset(), length), now});
         }
         return summary(times, now - began);

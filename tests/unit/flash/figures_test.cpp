@@ -112,8 +112,9 @@ TEST(FiguresOfOne, QlcReadsUnderWritesWaitForPrograms) {
         std::sort(times.begin(), times.end());
         const double p50 = static_cast<double>(times[2000]) / 1e3;
         const double p99 = static_cast<double>(times[3960]) / 1e3;
-        std::printf("  %s read 128K QD1 us: idle %.0f; under 1.9 GB/s of writes p50 %.0f p99 %.0f\n",
-                    preset, idle.mean_ns / 1e3, p50, p99);
+        std::printf(
+            "  %s read 128K QD1 us: idle %.0f; under 1.9 GB/s of writes p50 %.0f p99 %.0f\n",
+            preset, idle.mean_ns / 1e3, p50, p99);
         // Published for QLC: waits of 0.3 to 2 ms for a program, p99 of 1 to 5 ms.
         if (std::string(preset) == "qlc") {
             EXPECT_GT(p99, 1000);

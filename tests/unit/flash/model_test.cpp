@@ -31,6 +31,24 @@ TEST(Read, QueuesOnItsDie) {
     EXPECT_LT(other.when, second.when);
 }
 
+TEST(Read, WaitsForAnErase) {
+    Drive drive("slc", "block=1");
+    const uint64_t idle = drive.latency(Op::read, 0, 4 * KiB);
+    drive.submit(Op::write, 0, 32 * 64 * KiB);            // a page for each die, and then an erase
+    drive.now += 32 * 20'000 + drive.params().program_ns; // they have started in turn, at bus rate
+    uint64_t slowest = 0;
+    for (uint64_t die = 0; die < 32; die++)
+        slowest = std::max(slowest, drive.submit(Op::read, die * 16 * KiB, 4 * KiB).when);
+    EXPECT_GT(slowest - drive.now, idle + drive.params().erase_ns / 2);
+}
+
+TEST(Read, StridesOverAllDiesDoNotMeetOnOne) {
+    Drive drive("qlc");
+    const auto stride = [at = uint64_t{0}]() mutable { return at += 128 * 64 * KiB; };
+    const auto got = drive.loop(Op::read, 64, 5000, 4 * KiB, stride);
+    EXPECT_GT(got.per_second, 200'000); // one die does 11,400
+}
+
 TEST(Read, DilationAndScaleKeepProportions) {
     Drive full("qlc"), lab("qlc", "scale=64,dilation=4");
     for (uint64_t size : {64 * KiB, 1 * MiB, 32 * MiB}) {
@@ -56,8 +74,7 @@ TEST(Write, SlowDiesHoldItBack) {
     const auto got = drive.loop(Op::write, 8, 2000, MiB, drive.sequential(MiB));
     EXPECT_NEAR(got.per_second * MiB / 1e9, 128 * 65536 / 8e6, 0.02);
     const auto& counts = drive.flash()->counts;
-    EXPECT_EQ(counts.programs * drive.flash()->page,
-              drive.flash()->started * drive.flash()->page);
+    EXPECT_EQ(counts.programs * drive.flash()->page, drive.flash()->started * drive.flash()->page);
     EXPECT_EQ(ht_flash_buffered(drive.flash(), drive.now) +
                   drive.flash()->done * drive.flash()->page,
               counts.write_bytes);
@@ -92,6 +109,38 @@ TEST(Drain, ProgramsEachByteOnceAndErasesBlocks) {
                 static_cast<double>(counts.programs) / static_cast<double>(drive.params().block),
                 drive.params().dies);
     EXPECT_EQ(counts.rmw_bytes, 0u);
+}
+
+TEST(Drain, NotFasterThanTheWriteBus) {
+    Drive drive("slc", "program_ns=1000");
+    drive.submit(Op::write, 0, 8 * MiB);
+    drive.now += 1'000'000; // in which 4 MB can pass
+    EXPECT_NEAR(static_cast<double>(ht_flash_buffered(drive.flash(), drive.now)), 8 * MiB - 4e6,
+                2 * 65536);
+}
+
+// The model replays what has happened only when it is asked: how often must not matter.
+TEST(Drain, AskingMoreOftenChangesNothing) {
+    Drive seldom("qlc"), often("qlc");
+    std::mt19937_64 rng(3);
+    for (int i = 0; i < 300; i++) {
+        const uint64_t offset = rng() % 1024 * MiB, length = (1 + rng() % 1500) * 64 * KiB;
+        const uint64_t pause = rng() % 40'000'000;
+        for (Drive* drive : {&seldom, &often}) {
+            drive->submit(Op::write, offset, length);
+            drive->submit(Op::read, offset / 2, 64 * KiB);
+        }
+        for (uint64_t step = 0; step < pause; step += 50'000)
+            ht_flash_buffered(often.flash(), often.now + step);
+        seldom.now += pause;
+        often.now += pause;
+        ASSERT_EQ(ht_flash_buffered(seldom.flash(), seldom.now),
+                  ht_flash_buffered(often.flash(), often.now))
+            << i;
+        ASSERT_EQ(seldom.flash()->started, often.flash()->started) << i;
+        auto a = seldom.submit(Op::write, 0, 64 * KiB), b = often.submit(Op::write, 0, 64 * KiB);
+        ASSERT_EQ(seldom.finish(a), often.finish(b)) << i;
+    }
 }
 
 TEST(Drain, ReadsDoNotStopIt) {

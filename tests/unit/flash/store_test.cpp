@@ -72,7 +72,9 @@ protected:
     PlainStore() : Store(false) {}
 };
 
-TEST_F(Store, LeafIsOnePage) { EXPECT_EQ(sizeof(ht_store_leaf), BLOCK); }
+TEST_F(Store, LeafIsOnePage) {
+    EXPECT_EQ(sizeof(ht_store_leaf), BLOCK);
+}
 
 TEST_F(Store, UnwrittenReadsAsZeros) {
     EXPECT_EQ(read(5 * BLOCK + 512, 2 * BLOCK), std::string(2 * BLOCK, '\0'));
