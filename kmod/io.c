@@ -291,6 +291,7 @@ void ht_io_route(struct ht_tier *t, struct bio *bio)
 	struct bio *front;
 	u32 sectors;
 
+	bio->bi_opf &= ~REQ_NOWAIT; /* here one may wait */
 	if (io->op == HT_REQ_DISCARD) {
 		if (ht_discard(t, bio, io) == DM_MAPIO_REMAPPED)
 			submit_bio_noacct(bio);
@@ -408,24 +409,28 @@ static void note_end(struct ht_tier *t, struct ht_io *io)
 	}
 }
 
-static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t status)
+static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
 {
 	io->flags &= ~HT_IO_HELD;
 	if (io->op == HT_REQ_DISCARD) {
 		atomic_set(&t->bulk_written, 1);
 		ht_discard_end(t, io);
+		if (media_error(*status))
+			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
+		/* The tier has forgotten the data; what bulk makes of it is its own affair. */
+		*status = BLK_STS_OK;
 		return DM_ENDIO_DONE;
 	}
 	note_end(t, io);
-	end_all(t, io, !status);
-	if (unlikely(media_error(status))) {
+	end_all(t, io, !*status);
+	if (unlikely(media_error(*status))) {
 		if (io->verdict == HT_DO_HOME)
 			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 		else if (fast_failed(t, bio, io))
 			return DM_ENDIO_INCOMPLETE;
 	}
 	/* R9: the data is durable, now its record. */
-	if (!status && (bio->bi_opf & REQ_FUA) && io->verdict == HT_DO_FAST) {
+	if (!*status && (bio->bi_opf & REQ_FUA) && io->verdict == HT_DO_FAST) {
 		io->flags |= HT_IO_SYNC;
 		ht_park_commit(t, bio);
 		return DM_ENDIO_INCOMPLETE;
@@ -433,17 +438,32 @@ static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_st
 	return DM_ENDIO_DONE;
 }
 
+/*
+ * R15: a device below would have had to wait. Whoever submitted the bio may be far away by now
+ * and would see an error; our worker can wait.
+ */
+static bool try_waiting(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	if (!(bio->bi_opf & REQ_NOWAIT) || io->part_failed || io->op == HT_REQ_DISCARD)
+		return false;
+	rewind(bio, io);
+	ht_park_retry(t, bio);
+	return true;
+}
+
 int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
 {
 	if (io->flags & HT_IO_READING) {
 		io->flags &= ~HT_IO_READING;
 		atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
-		if (atomic_dec_and_test(&t->bulk_reads) && t->engine.destaging)
+		if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
 			ht_worker_kick(t);
 		if (media_error(*status))
 			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 	}
-	if ((io->flags & HT_IO_HELD) && end_held(t, bio, io, *status) == DM_ENDIO_INCOMPLETE)
+	if ((io->flags & HT_IO_HELD) && end_held(t, bio, io, status) == DM_ENDIO_INCOMPLETE)
+		return DM_ENDIO_INCOMPLETE;
+	if (unlikely(*status == BLK_STS_AGAIN) && try_waiting(t, bio, io))
 		return DM_ENDIO_INCOMPLETE;
 	ht_account(t, stat_op(io), *status ? HINTIER_IO_ERROR : io->outcome, io->klass,
 		   io->iter.bi_sector, io->iter.bi_size, io->start);
