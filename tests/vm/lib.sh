@@ -110,7 +110,7 @@ fresh_tier() {
 }
 
 # state PATH: one value of `hintierctl status`, e.g. state .slots.dirty
-state() { hintierctl status "$NAME" --json | jq -e ".tiers[0]$1"; }
+state() { hintierctl status "$NAME" --json | jq -e ".tiers[0] | $1"; }
 counter() { state ".counters.$1"; }
 moved() { state "[.io[] | select(.op == \"$1\" and .outcome == \"$2\") | .bytes] | add // 0"; }
 
@@ -121,7 +121,7 @@ home_start() { echo $(($(blockdev --getsz "$BULK") - $(blockdev --getsz "$TIER")
 
 # verify NAME OPTION...: fio writes what it can check; with --verify_only it checks again later.
 verify() {
-	fio --minimal --name="$1" --filename="$TIER" --ioengine=libaio --direct=1 \
+	fio --output=/dev/null --name="$1" --filename="$TIER" --ioengine=libaio --direct=1 \
 		--iodepth=16 --verify=crc32c --verify_fatal=1 --verify_state_save=0 \
 		--randrepeat=1 "${@:2}"
 }
