@@ -125,6 +125,7 @@ struct ht_tier {
 	bool stopping;          /* no new background transfers */
 	bool destage_failed;    /* since the last drain began */
 	unsigned long pause_until; /* jiffies: no destage before, one has failed */
+	bool held_back;         /* demand reads kept the worker from destaging */
 	bool pressure;          /* worker: above the high mark, and told */
 
 	struct ht_map map;

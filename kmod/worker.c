@@ -247,6 +247,7 @@ void ht_worker(struct work_struct *work)
 		ht_fetch_start_some(t);
 		while (steps < STEPS && step(t, &again))
 			steps++;
+		WRITE_ONCE(t->held_back, atomic_read(&t->bulk_reads));
 		tell_pressure(t);
 	}
 	ht_fetch_tell(t);
