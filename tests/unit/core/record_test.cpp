@@ -71,6 +71,23 @@ TEST(Destage, OfADiscardedExtentLeavesNothing) {
     EXPECT_FALSE(clean);
 }
 
+// R5
+TEST(Destage, IsTheOnlyWriterOfItsHome) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    const ht_request partial = write(66, 68); // of a unit that only home knows
+    ht_answer a = m.begin(partial);
+    ASSERT_EQ(a.verdict, HT_DO_HOME);
+    ht_move move{};
+    EXPECT_FALSE(ht_destage_begin(&m.map, &m.shard, S, &move)) << "home is being written";
+    m.end(partial, a);
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    EXPECT_EQ(m.begin(partial).verdict, HT_DO_WAIT);
+    bool clean = false;
+    ht_destage_finish(&m.map, &move, true, &clean);
+    EXPECT_EQ(m.begin(partial).verdict, HT_DO_HOME);
+}
+
 TEST(Moves, RunOverTheUnitsInOrder) {
     ht_geometry geo{};
     geo.units = 16;
