@@ -217,8 +217,7 @@ static bool step(struct ht_tier *t, bool *again)
 
 static bool pool_waits_for_commit(struct ht_tier *t)
 {
-	return READ_ONCE(t->engine.count[HT_LIST_FREE]) < ht_engine_reserve(&t->engine) &&
-	       READ_ONCE(t->engine.count[HT_LIST_EMPTY]) &&
+	return ht_engine_wants_commit(&t->engine) &&
 	       find_first_bit(t->changed, t->nr_blocks) < t->nr_blocks;
 }
 

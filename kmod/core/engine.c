@@ -196,6 +196,14 @@ static bool pool_short(const struct ht_engine *engine, u32 margin)
 	       reserve + reserve / 8 * margin;
 }
 
+bool ht_engine_wants_commit(const struct ht_engine *engine)
+{
+	u32 reserve = ht_engine_reserve(engine);
+	u32 free = engine->count[HT_LIST_FREE], empty = engine->count[HT_LIST_EMPTY];
+
+	return free < reserve && empty && (empty >= reserve / 4 || free < reserve / 8);
+}
+
 /* May another destage start? Demand reads on bulk make room only when slots run out. */
 static bool window_open(const struct ht_engine *engine, const struct ht_situation *now)
 {

@@ -86,6 +86,12 @@ void ht_engine_hurry(struct ht_engine *engine, u32 slot);
 u32 ht_engine_take(struct ht_engine *engine, bool spare);
 /* Free slots that are kept for writes. */
 u32 ht_engine_reserve(const struct ht_engine *engine);
+/*
+ * Is the pool short, and would a commit bring enough back to be worth its flushes? Evicted slots
+ * that wait only for their record are on the empty list, beside the few that a write has just
+ * taken. May be asked without the lock.
+ */
+bool ht_engine_wants_commit(const struct ht_engine *engine);
 
 /* What to do next, and with which slot (off its list; the caller owns it now). */
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now,
