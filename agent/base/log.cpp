@@ -11,9 +11,15 @@ Level most = Level::info;
 bool prefix = false;
 } // namespace
 
-void set_level(Level level) { most = level; }
-void set_prefix(bool on) { prefix = on; }
-bool enabled(Level level) { return level <= most; }
+void set_level(Level level) {
+    most = level;
+}
+void set_prefix(bool on) {
+    prefix = on;
+}
+bool enabled(Level level) {
+    return level <= most;
+}
 
 void write(Level level, std::string_view line) {
     std::string out = prefix ? fmt::format("<{}>", static_cast<int>(level)) : std::string();

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
     std::unique_ptr<Agent> agent(
         new Agent(config, options, clock, std::move(bpf), std::move(*kernel)));
     agent->refresh_tiers();
-    agent->roots_.check();
+    (void)agent->roots_.check();
     return agent;
 }
 
@@ -55,11 +55,11 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
       planner_(config.rules), tiers_(*kernel_, config.trace.io), roots_(world_.roots(), bpf_.get()),
       dirs_(paths_of(config.roots)),
       // Without a tier to talk to, the filesystem's own device stands for one.
-      layout_(dirs_, [this](std::uint32_t device) { return options_.dry_run || tiers_.has(device); }),
+      layout_(dirs_,
+              [this](std::uint32_t device) { return options_.dry_run || tiers_.has(device); }),
       sink_(make_sink(options.dry_run)),
       executor_(planner_, layout_, dirs_, *sink_, world_.roots(), options.dry_run,
-                static_cast<std::uint64_t>(started_.count()),
-                [this](const Reap& reap) {
+                static_cast<std::uint64_t>(started_.count()), [this](const Reap& reap) {
                     Event event;
                     event.kind = EventKind::unlinked;
                     event.file = reap.place.file;
@@ -99,34 +99,44 @@ void Agent::on_tick() {
 }
 
 void Agent::on_recheck() {
-    roots_.check();
+    if (roots_.check()) {
+        layout_.forget_devices(); // a device number may mean another device now
+    }
     if (tiers_.all().empty()) {
         refresh_tiers(); // in case its coming has been missed
     }
     tell_losses();
 }
 
-void Agent::event(const Event& event) { apply(event, scanning_); }
+void Agent::event(const Event& event) {
+    apply(event, scanning_);
+}
 
 void Agent::apply(const Event& event, bool at_start) {
     ++events_;
     const Change change = world_.apply(event);
     switch (change.kind) {
-    case Change::Kind::none: return;
+    case Change::Kind::none:
+        return;
     case Change::Kind::started:
     case Change::Kind::rewritten:
-    case Change::Kind::gone: layout_.forget(change.file); break;
+    case Change::Kind::gone:
+        layout_.forget(change.file);
+        break;
     case Change::Kind::exited:
         log::info("process {}, which used a watched root, has ended; its files stay", change.pid);
         break;
-    default: break;
+    default:
+        break;
     }
     planner_.observe(world_, change, event.time, at_start);
 }
 
 void Agent::tier_event(const TierEvent& event) {
     switch (event.type) {
-    case HINTIER_EV_CREATED: refresh_ = true; break;
+    case HINTIER_EV_CREATED:
+        refresh_ = true;
+        break;
     case HINTIER_EV_REMOVED:
         sink_->forget(event.device);
         refresh_ = true;
@@ -146,7 +156,8 @@ void Agent::tier_event(const TierEvent& event) {
             planner_.chain.outcome(static_cast<hintier_fetch>(event.args[1]), clock_.now());
         }
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -69,7 +69,7 @@ public:
         if (const auto* node = want(key)) {
             const auto value = node->value_exact<std::string>();
             const auto size = value ? parse_bytes(*value) : std::nullopt;
-            size && std::in_range<std::uint32_t>(*size)
+            size&& std::in_range<std::uint32_t>(*size)
                 ? void(ret = static_cast<std::uint32_t>(*size))
                 : fail(*node, key, R"(must be a size such as "64KiB" or "1MiB")");
         }
@@ -135,8 +135,8 @@ private:
         if (error_) return;
         std::string name = path_ + std::string(key);
         if (name.ends_with('.')) name.pop_back();
-        error_ = Error{EINVAL, fmt::format("{}:{}: {}{}{}", file_, line, name,
-                                           key.empty() ? ": " : " ", why)};
+        error_ = Error{
+            EINVAL, fmt::format("{}:{}: {}{}{}", file_, line, name, key.empty() ? ": " : " ", why)};
     }
 
     const toml::table* table_;
@@ -181,11 +181,16 @@ void read_agent(Table in, Config::Agent& ret) {
     in.duration("tick", ret.tick);
     in.duration("recheck", ret.recheck);
     in.number("scan_rate", ret.scan_rate);
-    if (level == "error") ret.level = log::Level::error;
-    else if (level == "warning") ret.level = log::Level::warning;
-    else if (level == "info") ret.level = log::Level::info;
-    else if (level == "debug") ret.level = log::Level::debug;
-    else in.fail("log", "is error, warning, info or debug");
+    if (level == "error")
+        ret.level = log::Level::error;
+    else if (level == "warning")
+        ret.level = log::Level::warning;
+    else if (level == "info")
+        ret.level = log::Level::info;
+    else if (level == "debug")
+        ret.level = log::Level::debug;
+    else
+        in.fail("log", "is error, warning, info or debug");
     if (ret.coalesce > 1s) in.fail("coalesce", "is at most 1s");
     if (ret.tick < 1ms || ret.tick > 10s) in.fail("tick", "is from 1ms to 10s");
     if (ret.recheck < 10ms) in.fail("recheck", "is at least 10ms");
@@ -275,9 +280,9 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     try {
         file = toml::parse(text);
     } catch (const toml::parse_error& error) {
-        return failure(fmt::format("{}:{}: {}", file_name, error.source().begin.line,
-                                   error.description()),
-                       EINVAL);
+        return failure(
+            fmt::format("{}:{}: {}", file_name, error.source().begin.line, error.description()),
+            EINVAL);
     }
 
     Config config;

@@ -23,7 +23,7 @@ struct Config {
         std::uint32_t mode = 0660;
         std::string group; // of the socket; empty: the daemon's own
         std::uint32_t max_connections = 64;
-        std::uint32_t max_line = 4 << 20; // bytes of one request
+        std::uint32_t max_line = 4 << 20;  // bytes of one request
         std::uint32_t max_requests = 1000; // a second, of one connection
     } control;
 
@@ -36,8 +36,8 @@ struct Config {
     } agent;
 
     struct Trace {
-        bool files = true;                // watch roots; off: no BPF, only what sessions tell
-        bool io = true;                   // count hintier_io
+        bool files = true; // watch roots; off: no BPF, only what sessions tell
+        bool io = true;    // count hintier_io
         std::uint32_t ring_bytes = 1 << 20;
     } trace;
 

@@ -46,7 +46,7 @@ struct Peer {
 
 struct SessionEnded {
     std::string session;
-    std::string root; // empty: the only one
+    std::string root;                    // empty: the only one
     std::vector<std::string_view> names; // head of the chain first; good during the call
 };
 

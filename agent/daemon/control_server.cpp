@@ -28,14 +28,16 @@ constexpr std::size_t chunk = 64 << 10;
 Result<sockaddr_un> address_of(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof(address.sun_path)) return failure(path + ": path too long for a socket");
+    if (path.size() >= sizeof(address.sun_path))
+        return failure(path + ": path too long for a socket");
     path.copy(address.sun_path, path.size());
     return address;
 }
 
 bool somebody_answers(const sockaddr_un& address) {
     const Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    return fd && connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    return fd &&
+           connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 Result<Fd> listen_on(const Config::Control& config) {
@@ -122,8 +124,8 @@ bool ControlServer::Impl::answer_lines(std::string& input, const Peer& peer, Quo
         const std::string_view line = std::string_view(input).substr(begin, end - begin);
         begin = end + 1;
         if (!quota.take(clock.now())) {
-            output += refusal(fmt::format("too many requests: at most {} a second",
-                                          config.max_requests));
+            output +=
+                refusal(fmt::format("too many requests: at most {} a second", config.max_requests));
             stay = false;
         } else if (line.size() > config.max_line) {
             output += refusal("line too long");
@@ -180,7 +182,8 @@ Task<> ControlServer::Impl::accept_all(std::shared_ptr<Impl> self) {
         }
         if (self->connections >= self->config.max_connections) {
             const std::string full = refusal("too many connections") + '\n';
-            (void)send(stream.native_handle(), full.data(), full.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            (void)send(stream.native_handle(), full.data(), full.size(),
+                       MSG_DONTWAIT | MSG_NOSIGNAL);
             continue;
         }
         ++self->connections;
@@ -191,9 +194,8 @@ Task<> ControlServer::Impl::accept_all(std::shared_ptr<Impl> self) {
 
 ControlServer::ControlServer() = default;
 
-Result<std::unique_ptr<ControlServer>> ControlServer::open(net::io_context& io,
-                                                           const Config::Control& config,
-                                                           ControlService& service) {
+Result<std::unique_ptr<ControlServer>>
+ControlServer::open(net::io_context& io, const Config::Control& config, ControlService& service) {
     auto fd = listen_on(config);
     if (!fd) return Failure(std::move(fd.error()));
     std::unique_ptr<ControlServer> server(new ControlServer);

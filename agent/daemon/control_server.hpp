@@ -16,9 +16,8 @@ namespace hintier {
 class ControlServer {
 public:
     // EADDRINUSE: another daemon answers there. A socket that nobody answers is replaced.
-    static Result<std::unique_ptr<ControlServer>> open(boost::asio::io_context& io,
-                                                       const Config::Control& config,
-                                                       ControlService& service);
+    static Result<std::unique_ptr<ControlServer>>
+    open(boost::asio::io_context& io, const Config::Control& config, ControlService& service);
     ~ControlServer(); // removes the socket
 
 private:

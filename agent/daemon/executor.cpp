@@ -23,7 +23,9 @@ hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t coo
     hint.object = advice.object;
     hint.depth = advice.depth;
     switch (advice.verb) {
-    case Advice::Verb::classify: hint.verb = HINTIER_VERB_CLASSIFY; break;
+    case Advice::Verb::classify:
+        hint.verb = HINTIER_VERB_CLASSIFY;
+        break;
     case Advice::Verb::fetch:
         hint.verb = HINTIER_VERB_FETCH;
         hint.cookie = cookie;
@@ -63,8 +65,8 @@ void Executor::prepare(const Advice& advice, Nanos now) {
             ++counts_.vanished;
         } else {
             ++counts_.off_tier;
-            complaints_.say("layout", fmt::format("{}: {}", roots_[advice.place.root].path, error.text),
-                            now);
+            complaints_.say("layout",
+                            fmt::format("{}: {}", roots_[advice.place.root].path, error.text), now);
         }
         return;
     }
@@ -81,7 +83,9 @@ void Executor::prepare(const Advice& advice, Nanos now) {
             planner_.classify.unmapped(advice, now);
         }
         break;
-    case Advice::Verb::fetch: ++counts_.fetched; break;
+    case Advice::Verb::fetch:
+        ++counts_.fetched;
+        break;
     }
 }
 
@@ -89,8 +93,8 @@ void Executor::send(Nanos now) {
     for (auto& [tier, hints] : hints_) {
         if (hints.empty()) continue;
         if (auto sent = sink_.send(tier, hints); !sent) {
-            complaints_.say("hints", fmt::format("tier {}: {}", device_text(tier), sent.error().text),
-                            now);
+            complaints_.say("hints",
+                            fmt::format("tier {}: {}", device_text(tier), sent.error().text), now);
         }
         hints.clear();
     }
@@ -105,7 +109,8 @@ void Executor::reap(const Reap& reap, Nanos now) {
         return;
     }
     const auto dir = dirs_.open(reap.place.root, reap.place.file.device);
-    const auto done = dir ? unlink_below(*dir, reap.place, name) : Result<void>(Failure(dir.error()));
+    const auto done =
+        dir ? unlink_below(*dir, reap.place, name) : Result<void>(Failure(dir.error()));
     if (done) {
         ++counts_.unlinked;
         layout_.forget(reap.place.file);
@@ -115,8 +120,8 @@ void Executor::reap(const Reap& reap, Nanos now) {
     ++counts_.not_unlinked;
     planner_.reaper.refused(reap);
     if (done.error().code != ESTALE && done.error().code != ENOENT) {
-        complaints_.say("unlink", fmt::format("{} below {}: {}", name, root.path, done.error().text),
-                        now);
+        complaints_.say("unlink",
+                        fmt::format("{} below {}: {}", name, root.path, done.error().text), now);
     }
 }
 

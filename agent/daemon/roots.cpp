@@ -25,7 +25,8 @@ Result<FileId> directory_at(const std::string& path) {
 
 } // namespace
 
-void Roots::check() {
+bool Roots::check() {
+    bool arrived = false;
     for (std::uint32_t index = 0; index < states_.size(); ++index) {
         State& state = states_[index];
         const auto dir = directory_at(roots_[index].path);
@@ -33,8 +34,10 @@ void Roots::check() {
             if (state.dir || !state.said) leave(index, dir.error().text);
         } else if (!state.dir || *state.dir != *dir) {
             arrive(index, *dir);
+            arrived = true;
         }
     }
+    return arrived;
 }
 
 void Roots::arrive(std::uint32_t index, const FileId& dir) {

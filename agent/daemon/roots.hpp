@@ -14,10 +14,11 @@ namespace hintier {
 
 class Roots {
 public:
-    Roots(const std::vector<Root>& roots, BpfSource* bpf) : roots_(roots), states_(roots.size()), bpf_(bpf) {}
+    Roots(const std::vector<Root>& roots, BpfSource* bpf)
+        : roots_(roots), states_(roots.size()), bpf_(bpf) {}
 
-    // Looks at every root; watches and reads those that are new at their place.
-    void check();
+    // Looks at every root; watches and reads those that are new at their place. True if any is.
+    bool check();
     // Reads on below roots that have come, up to `entries`. What is found is `seen`.
     void scan(std::size_t entries, Nanos now, EventSink& sink);
 

@@ -20,7 +20,9 @@ constexpr const char* outcome_names[HINTIER_OUTCOMES] = {"fast",   "home", "stag
 constexpr const char* class_names[HINTIER_CLASSES] = {"other", "weights",    "expert",
                                                       "kv",    "checkpoint", "stream"};
 
-std::string hex(std::uint64_t id) { return id ? fmt::format("{:016x}", id) : std::string(); }
+std::string hex(std::uint64_t id) {
+    return id ? fmt::format("{:016x}", id) : std::string();
+}
 
 std::string_view last_component(std::string_view path) {
     const std::size_t slash = path.rfind('/');
@@ -144,7 +146,8 @@ Result<std::uint32_t> Agent::root_named(const std::string& path) const {
 Result<void> Agent::may_end_sessions(const Peer& peer, std::uint32_t root) const {
     if (peer.uid == 0) return {};
     struct stat st;
-    if (stat(world_.roots()[root].path.c_str(), &st)) return system_failure(world_.roots()[root].path);
+    if (stat(world_.roots()[root].path.c_str(), &st))
+        return system_failure(world_.roots()[root].path);
     if (st.st_uid == peer.uid) return {};
     log::warning("pid {} uid {} may not end sessions of {}", peer.pid, peer.uid,
                  world_.roots()[root].path);

@@ -9,11 +9,16 @@ namespace hintier {
 
 const char* mode_text(std::uint32_t mode) {
     switch (mode) {
-    case HINTIER_MODE_WRITEBACK: return "writeback";
-    case HINTIER_MODE_WRITETHROUGH: return "writethrough";
-    case HINTIER_MODE_WRITEAROUND: return "writearound";
-    case HINTIER_MODE_BYPASS: return "bypass";
-    case HINTIER_MODE_FAIL: return "fail";
+    case HINTIER_MODE_WRITEBACK:
+        return "writeback";
+    case HINTIER_MODE_WRITETHROUGH:
+        return "writethrough";
+    case HINTIER_MODE_WRITEAROUND:
+        return "writearound";
+    case HINTIER_MODE_BYPASS:
+        return "bypass";
+    case HINTIER_MODE_FAIL:
+        return "fail";
     }
     return "unknown";
 }

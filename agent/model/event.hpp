@@ -41,9 +41,9 @@ struct Event {
     std::uint32_t tid = 0;
     Nanos time{};
     FileId file{};
-    FileId parent{};                 // directory of `name`
-    std::uint64_t replaced = 0;     // renamed: inode that `name` meant before
-    std::string_view name;          // last component
+    FileId parent{};            // directory of `name`
+    std::uint64_t replaced = 0; // renamed: inode that `name` meant before
+    std::string_view name;      // last component
 };
 
 class EventSink {

@@ -6,7 +6,8 @@ namespace hintier {
 namespace {
 
 constexpr Adapter adapters[] = {
-    {"vllm-fs", ".bin", true, "needs vLLM with the fix of issue 49328: before it a failed load livelocks"},
+    {"vllm-fs", ".bin", true,
+     "needs vLLM with the fix of issue 49328: before it a failed load livelocks"},
     {"lmcache", ".pt", false, "a vanished file is a KeyError there, and the engine dies"},
 };
 
@@ -86,7 +87,9 @@ std::optional<ParsedName> Adapter::parse(std::string_view file_name) const {
     return ParsedName{*parsed, temporary};
 }
 
-std::string Adapter::file_name(const KvName& kv) const { return kv.hex().append(suffix); }
+std::string Adapter::file_name(const KvName& kv) const {
+    return kv.hex().append(suffix);
+}
 
 const Adapter* find_adapter(std::string_view name) {
     for (const Adapter& adapter : adapters) {

@@ -41,10 +41,14 @@ Change World::apply(const Event& event) {
     const auto parsed = roots_[event.root].adapter->parse(event.name);
     if (!parsed) return {};
     switch (event.kind) {
-    case EventKind::opened: return on_opened(event, *parsed);
-    case EventKind::lookup: return on_lookup(event, *parsed);
-    case EventKind::seen: return on_seen(event, *parsed);
-    default: return {};
+    case EventKind::opened:
+        return on_opened(event, *parsed);
+    case EventKind::lookup:
+        return on_lookup(event, *parsed);
+    case EventKind::seen:
+        return on_seen(event, *parsed);
+    default:
+        return {};
     }
 }
 
@@ -209,9 +213,8 @@ void World::settle(ObjectIndex index, const Event& event) {
 
 void World::unsettle(ObjectIndex index, const FileId& file) {
     Object& object = objects_[index];
-    const bool removed = std::erase_if(object.places, [&](const Place& place) {
-                             return place.file == file;
-                         }) > 0;
+    const bool removed =
+        std::erase_if(object.places, [&](const Place& place) { return place.file == file; }) > 0;
     by_file_.erase(file);
     if (removed && object.places.empty()) {
         remove(present_, index);
@@ -328,8 +331,8 @@ World::Process& World::process(std::uint32_t pid, Nanos now) {
         const auto idlest = std::min_element(
             processes_.begin(), processes_.end(), [](const auto& a, const auto& b) {
                 const auto last = [](const Process& p) {
-                    const auto& open = p.opens[(p.next_open + Process::remembered - 1) %
-                                               Process::remembered];
+                    const auto& open =
+                        p.opens[(p.next_open + Process::remembered - 1) % Process::remembered];
                     return std::max(open.at, p.created_at);
                 };
                 return last(a.second) < last(b.second);

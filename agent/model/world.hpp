@@ -49,8 +49,8 @@ struct Object {
     std::uint64_t before = 0; // ids of its neighbours in the chain, 0: not known
     std::uint64_t after = 0;
     std::uint32_t depth = 0;
-    bool firm = false; // `before` comes from lookups, or it is known that there is none
-    Nanos touched{};   // last created, opened or looked up
+    bool firm = false;             // `before` comes from lookups, or it is known that there is none
+    Nanos touched{};               // last created, opened or looked up
     ObjectIndex older = no_object; // neighbours in order of `touched`
     ObjectIndex newer = no_object;
 };

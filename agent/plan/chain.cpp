@@ -64,9 +64,7 @@ void ChainRule::fetch_from(const World& world, ObjectIndex first, Reason reason,
 void ChainRule::tick(Nanos now) {
     if (now - forgot_ < config_.forget_after / 4) return;
     forgot_ = now;
-    std::erase_if(ahead_, [&](const auto& one) {
-        return now - one.second > config_.forget_after;
-    });
+    std::erase_if(ahead_, [&](const auto& one) { return now - one.second > config_.forget_after; });
 }
 
 void ChainRule::outcome(hintier_fetch how, Nanos now) {

@@ -19,8 +19,8 @@ public:
 
     struct Config {
         bool enabled = true;
-        std::uint32_t trigger = 2;  // looked up in a row; one root is shared by all chats
-        std::uint32_t window = 16;  // objects fetched and not opened yet
+        std::uint32_t trigger = 2;      // looked up in a row; one root is shared by all chats
+        std::uint32_t window = 16;      // objects fetched and not opened yet
         std::uint32_t deep_readers = 8; // threads that read at once and need no help; 0: help all
         Nanos readers_within = 1s;      // "at once"
         Nanos forget_after = 10s;       // fetched and not opened: the reader went another way

@@ -51,7 +51,8 @@ void ClassifyRule::observe(const World& world, const Change& change, Nanos now, 
             ++given_up_;
         }
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -18,7 +18,7 @@ public:
 
     struct Config {
         bool enabled = true;
-        Nanos remap_after = 35s;      // longer than delayed allocation may take
+        Nanos remap_after = 35s; // longer than delayed allocation may take
         std::uint32_t remap_tries = 3;
         std::uint32_t max_waiting = 100'000; // files that wait for their place
         std::uint32_t catch_up = 1'000;      // a second, of files that were there at the start

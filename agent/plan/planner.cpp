@@ -5,15 +5,24 @@ namespace hintier {
 
 std::string_view describe(Reason reason) {
     switch (reason) {
-    case Reason::none: return "nothing yet";
-    case Reason::new_file: return "a new KV file";
-    case Reason::mapped_late: return "a KV file that now has its place";
-    case Reason::found_at_start: return "a KV file from before the agent's start";
-    case Reason::chain_asked: return "the objects before it in its chain were looked up";
-    case Reason::chain_opened: return "the object before it in its chain was opened";
-    case Reason::session_ended: return "its session has ended";
-    case Reason::long_silent: return "nobody has touched it for long";
-    case Reason::count: break;
+    case Reason::none:
+        return "nothing yet";
+    case Reason::new_file:
+        return "a new KV file";
+    case Reason::mapped_late:
+        return "a KV file that now has its place";
+    case Reason::found_at_start:
+        return "a KV file from before the agent's start";
+    case Reason::chain_asked:
+        return "the objects before it in its chain were looked up";
+    case Reason::chain_opened:
+        return "the object before it in its chain was opened";
+    case Reason::session_ended:
+        return "its session has ended";
+    case Reason::long_silent:
+        return "nobody has touched it for long";
+    case Reason::count:
+        break;
     }
     return "unknown";
 }

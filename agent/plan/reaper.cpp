@@ -8,8 +8,9 @@ namespace hintier {
 
 namespace {
 
-// Unused rate is kept for this long: what may go at once after a pause.
-constexpr Nanos burst = 200ms;
+// What the first tick may use, and what the longest pause between two leaves to use.
+constexpr Nanos first_share = 100ms;
+constexpr Nanos most_share = 1s;
 
 // How often the coldest are looked at, and how many of them.
 constexpr Nanos sweep_every = 1s;
@@ -38,7 +39,8 @@ Result<std::size_t> ReaperRule::session_ended(const World& world, std::uint32_t 
     if (!world.roots()[root].reap) {
         return failure(world.roots()[root].path + " is not a root with reap = true", EPERM);
     }
-    if (objects.size() > config_.max_waiting - std::min<std::size_t>(config_.max_waiting, waiting())) {
+    if (objects.size() >
+        config_.max_waiting - std::min<std::size_t>(config_.max_waiting, waiting())) {
         return failure("too many files wait to be removed; try again later", EAGAIN);
     }
     std::size_t known = 0;
@@ -55,6 +57,10 @@ void ReaperRule::tick(const World& world, Nanos now, Plan& plan) {
     if (!config_.enabled) return;
     find_silent(world, now);
 
+    // What one tick leaves of the rate is not for the next: else a pause would end in a burst.
+    const Nanos since = ticked_ == 0ns ? now - first_share : ticked_;
+    paid_ = std::max({paid_, since, now - most_share});
+    ticked_ = now;
     while (!quieting_.empty() && quieting_.front().due <= now && take_token(now)) {
         const Doomed doomed = quieting_.front();
         quieting_.pop_front();
@@ -69,12 +75,16 @@ void ReaperRule::tick(const World& world, Nanos now, Plan& plan) {
 
 void ReaperRule::settle(const World& world, Doomed doomed, Nanos now, Plan& plan) {
     switch (judge(world, doomed, now)) {
-    case Verdict::reap: reap(world, doomed, plan); break;
+    case Verdict::reap:
+        reap(world, doomed, plan);
+        break;
     case Verdict::wait:
         doomed.due = world.object(world.find(doomed.object)).touched + config_.quiet;
         quieting_.push_back(doomed);
         break;
-    case Verdict::let_off: ++let_off_; break;
+    case Verdict::let_off:
+        ++let_off_;
+        break;
     }
 }
 
@@ -112,7 +122,6 @@ void ReaperRule::reap(const World& world, const Doomed& doomed, Plan& plan) {
 }
 
 bool ReaperRule::take_token(Nanos now) {
-    paid_ = std::max(paid_, now - burst);
     const Nanos price = Nanos(1s) / config_.rate;
     if (paid_ + price > now) return false;
     paid_ += price;

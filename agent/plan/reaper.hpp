@@ -22,7 +22,7 @@ public:
     struct Config {
         bool enabled = false;
         Nanos quiet = 30s;
-        Nanos silent_after = 0s; // 0: silence alone ends no session
+        Nanos silent_after = 0s;  // 0: silence alone ends no session
         std::uint32_t rate = 500; // files a second
         std::uint32_t max_waiting = 1'000'000;
 
@@ -65,7 +65,8 @@ private:
     std::deque<Doomed> quieting_; // touched too recently when their turn came
     std::unordered_set<std::uint64_t> refused_;
     Nanos swept_{};
-    Nanos paid_{};                // the rate is used up to here
+    Nanos ticked_{};
+    Nanos paid_{}; // the rate is used up to here
     std::uint64_t let_off_ = 0;
 };
 

@@ -13,8 +13,8 @@ Result<void> DryRunSink::send(std::uint32_t tier, std::span<hintier_hint> hints)
         const char* verb = hint.verb == HINTIER_VERB_CLASSIFY ? "classify"
                            : hint.verb == HINTIER_VERB_FETCH  ? "fetch"
                                                               : "other";
-        say_(fmt::format("would {} {}:{} +{} at {}: object {:016x} depth {} class {} group {}", verb,
-                         tier >> 20U, tier & 0xFFFFFU, hint.length, hint.offset, hint.object,
+        say_(fmt::format("would {} {}:{} +{} at {}: object {:016x} depth {} class {} group {}",
+                         verb, tier >> 20U, tier & 0xFFFFFU, hint.length, hint.offset, hint.object,
                          hint.depth, hint.klass, hint.group));
     }
     return {};

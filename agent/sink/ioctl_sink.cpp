@@ -16,19 +16,32 @@ constexpr std::uint64_t needed = HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETC
 
 const char* reason_text(std::uint32_t reason) {
     switch (reason) {
-    case HINTIER_REASON_NONE: return "no reason given";
-    case HINTIER_REASON_VERB: return "unknown verb";
-    case HINTIER_REASON_UNSUPPORTED: return "not built into this module";
-    case HINTIER_REASON_FLAGS: return "unknown flag";
-    case HINTIER_REASON_RESERVED: return "reserved member not zero";
-    case HINTIER_REASON_CLASS: return "unknown class";
-    case HINTIER_REASON_GROUP: return "unknown group";
-    case HINTIER_REASON_ALIGN: return "misaligned range";
-    case HINTIER_REASON_RANGE: return "range ends beyond the tier";
-    case HINTIER_REASON_ACCESS: return "not allowed by the shown descriptor";
-    case HINTIER_REASON_FULL: return "table or quota full";
-    case HINTIER_REASON_FAULT: return "unreadable hint";
-    case HINTIER_REASON_STATE: return "tier suspended, failed or gone";
+    case HINTIER_REASON_NONE:
+        return "no reason given";
+    case HINTIER_REASON_VERB:
+        return "unknown verb";
+    case HINTIER_REASON_UNSUPPORTED:
+        return "not built into this module";
+    case HINTIER_REASON_FLAGS:
+        return "unknown flag";
+    case HINTIER_REASON_RESERVED:
+        return "reserved member not zero";
+    case HINTIER_REASON_CLASS:
+        return "unknown class";
+    case HINTIER_REASON_GROUP:
+        return "unknown group";
+    case HINTIER_REASON_ALIGN:
+        return "misaligned range";
+    case HINTIER_REASON_RANGE:
+        return "range ends beyond the tier";
+    case HINTIER_REASON_ACCESS:
+        return "not allowed by the shown descriptor";
+    case HINTIER_REASON_FULL:
+        return "table or quota full";
+    case HINTIER_REASON_FAULT:
+        return "unreadable hint";
+    case HINTIER_REASON_STATE:
+        return "tier suspended, failed or gone";
     }
     return "reason unknown to this agent";
 }
@@ -45,8 +58,9 @@ Result<int> IoctlSink::bind(std::uint32_t tier) {
         return system_failure(HINTIER_CONTROL_PATH);
     }
     if (version.major != HINTIER_ABI_MAJOR || (version.features & needed) != needed) {
-        return failure("the hintier module and this agent do not fit: install the same version of both",
-                       EPROTO);
+        return failure(
+            "the hintier module and this agent do not fit: install the same version of both",
+            EPROTO);
     }
     const Fd device(::open(node->c_str(), O_RDONLY | O_CLOEXEC));
     if (!device) return system_failure(*node);
@@ -70,7 +84,8 @@ Result<void> IoctlSink::send(std::uint32_t tier, std::span<hintier_hint> hints) 
     while (!hints.empty()) {
         hintier_batch batch{};
         batch.hints = reinterpret_cast<std::uintptr_t>(hints.data());
-        batch.count = static_cast<std::uint32_t>(std::min<std::size_t>(hints.size(), HINTIER_BATCH_MAX));
+        batch.count =
+            static_cast<std::uint32_t>(std::min<std::size_t>(hints.size(), HINTIER_BATCH_MAX));
         const bool failed = ioctl(*control, HINTIER_IOC_HINT, &batch) != 0;
         const int error = failed ? errno : 0;
         const std::size_t done = failed ? std::min(batch.done, batch.count) : batch.count;

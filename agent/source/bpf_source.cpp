@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "agent/source/lost_count.hpp"
 #include "bpf/files.skel.h"
 
 namespace hintier {
@@ -20,20 +21,33 @@ std::string_view last_component(std::string_view path) {
     return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-// libbpf's own words are for its developers: kept for --verbose runs of bpftool, not for us.
-int silence(enum libbpf_print_level, const char*, va_list) { return 0; }
+// libbpf speaks to its developers; what went wrong is in errno.
+int silence(enum libbpf_print_level, const char*, va_list) {
+    return 0;
+}
 
 } // namespace
 
 bool decode(const hintier_record& record, Event& event) {
     event = Event();
     switch (record.type) {
-    case HINTIER_REC_OPEN: event.kind = EventKind::opened; break;
-    case HINTIER_REC_RENAME: event.kind = EventKind::renamed; break;
-    case HINTIER_REC_UNLINK: event.kind = EventKind::unlinked; break;
-    case HINTIER_REC_LOOKUP: event.kind = EventKind::lookup; break;
-    case HINTIER_REC_EXIT: event.kind = EventKind::exited; break;
-    default: return false;
+    case HINTIER_REC_OPEN:
+        event.kind = EventKind::opened;
+        break;
+    case HINTIER_REC_RENAME:
+        event.kind = EventKind::renamed;
+        break;
+    case HINTIER_REC_UNLINK:
+        event.kind = EventKind::unlinked;
+        break;
+    case HINTIER_REC_LOOKUP:
+        event.kind = EventKind::lookup;
+        break;
+    case HINTIER_REC_EXIT:
+        event.kind = EventKind::exited;
+        break;
+    default:
+        return false;
     }
     event.created = record.flags & HINTIER_REC_CREATED;
     event.writing = record.flags & HINTIER_REC_WRITE;
@@ -90,18 +104,21 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const Config& config) {
     bpf_map__set_max_entries(impl.skel->maps.records, config.ring_bytes);
 
     if (int error = hintier_files::load(impl.skel)) {
-        return system_failure("load BPF programs (needs CAP_BPF, CAP_PERFMON and kernel BTF)", -error);
+        return system_failure("load BPF programs (needs CAP_BPF, CAP_PERFMON and kernel BTF)",
+                              -error);
     }
     if (int error = hintier_files::attach(impl.skel)) {
         return system_failure("attach BPF programs", -error);
     }
-    impl.ring = ring_buffer__new(bpf_map__fd(impl.skel->maps.records), &Impl::on_record, &impl,
-                                 nullptr);
+    impl.ring =
+        ring_buffer__new(bpf_map__fd(impl.skel->maps.records), &Impl::on_record, &impl, nullptr);
     if (!impl.ring) return system_failure("map BPF ring buffer");
     return source;
 }
 
-int BpfSource::fd() const { return bpf_map__fd(impl_->skel->maps.records); }
+int BpfSource::fd() const {
+    return bpf_map__fd(impl_->skel->maps.records);
+}
 
 std::size_t BpfSource::drain(EventSink& sink) {
     impl_->sink = &sink;
@@ -131,22 +148,8 @@ void BpfSource::unwatch(const FileId& dir) {
     (void)bpf_map_delete_elem(bpf_map__fd(impl_->skel->maps.roots), &key);
 }
 
-namespace {
-
-std::uint64_t sum_lost(int map, std::uint32_t what) {
-    std::vector<__u64> each(static_cast<std::size_t>(libbpf_num_possible_cpus()));
-    if (bpf_map_lookup_elem(map, &what, each.data())) return 0;
-    std::uint64_t sum = 0;
-    for (const __u64 n : each) {
-        sum += n;
-    }
-    return sum;
-}
-
-} // namespace
-
 std::uint64_t BpfSource::lost() const {
-    return sum_lost(bpf_map__fd(impl_->skel->maps.lost), HINTIER_LOST_RECORDS);
+    return lost_count(bpf_map__fd(impl_->skel->maps.lost), HINTIER_LOST_RECORDS);
 }
 
 } // namespace hintier

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 
 #include "agent/source/bpf_source.hpp"
+#include "agent/source/lost_count.hpp"
 #include "bpf/io.skel.h"
 
 namespace hintier {
@@ -61,21 +62,14 @@ std::vector<HeatRegion> IoCounter::hottest(std::size_t most) const {
         return a.heat.reads + a.heat.writes > b.heat.reads + b.heat.writes;
     };
     most = std::min(most, all.size());
-    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(most), all.end(), hotter);
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(most), all.end(),
+                      hotter);
     all.resize(most);
     return all;
 }
 
 std::uint64_t IoCounter::lost() const {
-    std::vector<__u64> each(static_cast<std::size_t>(libbpf_num_possible_cpus()));
-    const std::uint32_t what = HINTIER_LOST_COUNTS;
-    std::uint64_t sum = 0;
-    if (!bpf_map_lookup_elem(bpf_map__fd(impl_->skel->maps.lost), &what, each.data())) {
-        for (const __u64 n : each) {
-            sum += n;
-        }
-    }
-    return sum;
+    return lost_count(bpf_map__fd(impl_->skel->maps.lost), HINTIER_LOST_COUNTS);
 }
 
 } // namespace hintier

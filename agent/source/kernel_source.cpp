@@ -176,7 +176,9 @@ Result<std::unique_ptr<KernelSource>> KernelSource::open() {
     return source;
 }
 
-int KernelSource::fd() const { return nl_socket_get_fd(impl_->events.get()); }
+int KernelSource::fd() const {
+    return nl_socket_get_fd(impl_->events.get());
+}
 
 void KernelSource::drain(TierEventSink& sink) {
     impl_->sink = &sink;

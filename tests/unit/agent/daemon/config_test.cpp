@@ -47,7 +47,8 @@ path = "/kv"
 adapter = "vllm-fs"
 group = 9
 reap = true
-)", "f");
+)",
+                                     "f");
     ASSERT_TRUE(config) << config.error().text;
     EXPECT_EQ(config->agent.level, log::Level::debug);
     EXPECT_EQ(config->agent.coalesce, 2ms);

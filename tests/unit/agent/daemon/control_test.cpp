@@ -19,7 +19,9 @@ public:
         names.assign(ended.names.begin(), ended.names.end());
         return Json{{"files", names.size()}};
     }
-    Result<Json> explain(std::string_view file) override { return Json{{"file", std::string(file)}}; }
+    Result<Json> explain(std::string_view file) override {
+        return Json{{"file", std::string(file)}};
+    }
     Result<Json> heat(std::size_t most) override { return Json{{"most", most}}; }
     Result<Json> stop_reaping(const Peer&) override { return Json::object(); }
 
@@ -41,7 +43,8 @@ TEST(Control, Ping) {
 
 TEST(Control, SessionEndedPassesEverythingOn) {
     FakeService service;
-    const Json json = ask(service, R"({"op":"session_ended","session":"s1","root":"/kv","names":["a","b/c"]})");
+    const Json json =
+        ask(service, R"({"op":"session_ended","session":"s1","root":"/kv","names":["a","b/c"]})");
     EXPECT_EQ(json, (Json{{"ok", true}, {"files", 2}}));
     EXPECT_EQ(service.session, "s1");
     EXPECT_EQ(service.root, "/kv");
@@ -71,26 +74,28 @@ TEST_P(Hostile, IsRefusedWithAReason) {
     EXPECT_FALSE(json.at("error").get<std::string>().empty());
 }
 
-std::string nested(int depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+std::string nested(int depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+}
 
 INSTANTIATE_TEST_SUITE_P(
     All, Hostile,
-    testing::Values("", "x", "{", "[]", "1", "null", "\"op\"", "{}", R"({"op":1})", R"({"op":"no"})",
-                    R"({"op":"explain"})", R"({"op":"explain","file":[]})", R"({"op":"heat"})",
-                    R"({"op":"heat","most":-1})", R"({"op":"heat","most":1.5})",
-                    R"({"op":"session_ended"})", R"({"op":"session_ended","session":"s"})",
-                    R"({"op":"session_ended","session":"s","names":"a"})",
-                    R"({"op":"session_ended","session":"s","names":[1]})",
-                    R"({"op":"session_ended","session":1,"names":[]})",
-                    R"({"op":"session_ended","session":"s","root":3,"names":[]})",
-                    std::string("{\"op\":\"\xff\xfe\"}"), std::string("\0\0\0", 3), nested(100'000),
-                    "{\"op\":\"session_ended\",\"session\":\"s\",\"names\":[" +
-                        [] {
-                            std::string many;
-                            for (int i = 0; i < 65'536; ++i) many += "\"a\",";
-                            return many;
-                        }() +
-                        "\"a\"]}"));
+    testing::Values(
+        "", "x", "{", "[]", "1", "null", "\"op\"", "{}", R"({"op":1})", R"({"op":"no"})",
+        R"({"op":"explain"})", R"({"op":"explain","file":[]})", R"({"op":"heat"})",
+        R"({"op":"heat","most":-1})", R"({"op":"heat","most":1.5})", R"({"op":"session_ended"})",
+        R"({"op":"session_ended","session":"s"})",
+        R"({"op":"session_ended","session":"s","names":"a"})",
+        R"({"op":"session_ended","session":"s","names":[1]})",
+        R"({"op":"session_ended","session":1,"names":[]})",
+        R"({"op":"session_ended","session":"s","root":3,"names":[]})",
+        std::string("{\"op\":\"\xff\xfe\"}"), std::string("\0\0\0", 3),
+        nested(100'000), "{\"op\":\"session_ended\",\"session\":\"s\",\"names\":[" + [] {
+            std::string many;
+            for (int i = 0; i < 65'536; ++i)
+                many += "\"a\",";
+            return many;
+        }() + "\"a\"]}"));
 
 TEST(Control, RefusalsAreValidJsonWhateverTheySay) {
     EXPECT_EQ(Json::parse(refusal("a \"b\" \n \x01")).at("ok"), false);

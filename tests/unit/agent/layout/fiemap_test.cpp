@@ -23,7 +23,8 @@ Mapping map(std::vector<fiemap_extent> extents) {
 }
 
 TEST(Fiemap, JoinsNeighbours) {
-    const Mapping m = map({extent(64 * KiB, 8 * KiB), extent(72 * KiB, 4 * KiB), extent(4 * KiB, 4 * KiB)});
+    const Mapping m =
+        map({extent(64 * KiB, 8 * KiB), extent(72 * KiB, 4 * KiB), extent(4 * KiB, 4 * KiB)});
     EXPECT_EQ(m.ranges, (std::vector<Range>{{64 * KiB, 12 * KiB}, {4 * KiB, 4 * KiB}}));
     EXPECT_TRUE(m.complete);
 }

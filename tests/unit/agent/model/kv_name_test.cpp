@@ -6,7 +6,9 @@
 namespace hintier {
 namespace {
 
-const Adapter& vllm() { return *find_adapter("vllm-fs"); }
+const Adapter& vllm() {
+    return *find_adapter("vllm-fs");
+}
 
 TEST(KvName, ObjectIsTheLowSixtyFourBits) {
     const std::string digits = "ffffffffffffffff0123456789abcdef";
@@ -23,12 +25,14 @@ TEST(KvName, SurvivesPackingAtEveryLength) {
     }
 }
 
-TEST(KvName, NoObjectIsNeverAnId) { EXPECT_NE(KvName::from_hex(std::string(16, '0'))->object(), 0U); }
+TEST(KvName, NoObjectIsNeverAnId) {
+    EXPECT_NE(KvName::from_hex(std::string(16, '0'))->object(), 0U);
+}
 
 TEST(KvName, RefusesWhatIsNoDigest) {
-    EXPECT_FALSE(KvName::from_hex("123456789abcdef"));            // too short
-    EXPECT_FALSE(KvName::from_hex(std::string(65, 'a')));         // too long
-    EXPECT_FALSE(KvName::from_hex("0123456789ABCDEF"));           // not as the adapter writes
+    EXPECT_FALSE(KvName::from_hex("123456789abcdef"));    // too short
+    EXPECT_FALSE(KvName::from_hex(std::string(65, 'a'))); // too long
+    EXPECT_FALSE(KvName::from_hex("0123456789ABCDEF"));   // not as the adapter writes
     EXPECT_FALSE(KvName::from_hex(std::string_view("0123\0006789abcdef", 16)));
 }
 

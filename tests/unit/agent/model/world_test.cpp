@@ -112,10 +112,13 @@ TEST(World, CreationsFarApartAreNoChain) {
 
 TEST(World, LookupsCorrectWhatWritersScrambled) {
     Builder b;
-    for (std::uint64_t i : {1, 3, 2, 4}) b.write(i, 10 + i);
+    for (std::uint64_t i : {1, 3, 2, 4})
+        b.write(i, 10 + i);
     b.now += 1s;
-    for (std::uint64_t i : {1, 2, 3, 4}) b.lookup(i);
-    for (std::uint64_t i : {1, 2, 3}) EXPECT_EQ(b.object(i).after, i + 1);
+    for (std::uint64_t i : {1, 2, 3, 4})
+        b.lookup(i);
+    for (std::uint64_t i : {1, 2, 3})
+        EXPECT_EQ(b.object(i).after, i + 1);
     EXPECT_EQ(b.object(4).depth, 3U);
     EXPECT_EQ(b.object(4).after, 0U);
 }
@@ -158,9 +161,11 @@ TEST(World, WalksOfThreadsDoNotMix) {
 
 TEST(World, RunCountsStepsAlongAKnownChain) {
     Builder b;
-    for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(b.lookup(i).run, 1U) << "learning";
+    for (std::uint64_t i = 1; i <= 3; ++i)
+        EXPECT_EQ(b.lookup(i).run, 1U) << "learning";
     b.now += 1s;
-    for (std::uint32_t i = 1; i <= 3; ++i) EXPECT_EQ(b.lookup(i).run, i);
+    for (std::uint32_t i = 1; i <= 3; ++i)
+        EXPECT_EQ(b.lookup(i).run, i);
 }
 
 TEST(World, BranchGoesToTheMostRecent) {
@@ -190,20 +195,23 @@ TEST(World, ExitIsToldOfServersOnly) {
     Builder b;
     b.write(1, 10);
     EXPECT_EQ(b.apply({.kind = EventKind::exited}, "").kind, Change::Kind::none);
-    for (int i = 0; i < 20; ++i) b.open(1, 10);
+    for (int i = 0; i < 20; ++i)
+        b.open(1, 10);
     EXPECT_EQ(b.apply({.kind = EventKind::exited}, "").kind, Change::Kind::exited);
     EXPECT_EQ(b.apply({.kind = EventKind::exited}, "").kind, Change::Kind::none);
 }
 
 TEST(World, ForgetsTheColdest) {
     Builder b({.max_objects = 3, .max_names = 2});
-    for (std::uint64_t i = 1; i <= 3; ++i) b.write(i, 10 + i);
+    for (std::uint64_t i = 1; i <= 3; ++i)
+        b.write(i, 10 + i);
     b.lookup(1);
     b.write(4, 14);
     EXPECT_EQ(b.world.find(2), no_object);
     EXPECT_EQ(b.world.find(Builder::file(12)), no_object);
     EXPECT_NE(b.world.find(1), no_object);
-    for (std::uint64_t i = 100; i < 110; ++i) b.lookup(i, false);
+    for (std::uint64_t i = 100; i < 110; ++i)
+        b.lookup(i, false);
     EXPECT_LE(b.world.names(), 2U);
 }
 
@@ -232,15 +240,31 @@ TEST(World, AnyOrderOfEventsKeepsTheBooks) {
             b.tid = 1 + random() % 5;
             b.pid = 1 + random() % 3;
             switch (random() % 8) {
-            case 0: b.write(object, inode); break;
-            case 1: b.rename(object, inode, random() % 60); break;
-            case 2: b.unlink(object, inode); break;
-            case 3: b.open(object, inode); break;
-            case 4: b.lookup(object, random() % 2); break;
-            case 5: b.apply({.kind = EventKind::exited}, ""); break;
-            case 6: b.apply({.kind = EventKind::seen, .file = Builder::file(inode)},
-                            test::file_name(object)); break;
-            case 7: b.now += Nanos(random() % 30'000'000); break;
+            case 0:
+                b.write(object, inode);
+                break;
+            case 1:
+                b.rename(object, inode, random() % 60);
+                break;
+            case 2:
+                b.unlink(object, inode);
+                break;
+            case 3:
+                b.open(object, inode);
+                break;
+            case 4:
+                b.lookup(object, random() % 2);
+                break;
+            case 5:
+                b.apply({.kind = EventKind::exited}, "");
+                break;
+            case 6:
+                b.apply({.kind = EventKind::seen, .file = Builder::file(inode)},
+                        test::file_name(object));
+                break;
+            case 7:
+                b.now += Nanos(random() % 30'000'000);
+                break;
             }
             std::size_t objects = 0;
             std::size_t files = 0;

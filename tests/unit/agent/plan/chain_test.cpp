@@ -13,9 +13,11 @@ using test::Builder;
 // A chain 1 … n that has been written and looked up once, a minute ago.
 Builder chain(std::uint64_t n) {
     Builder b;
-    for (std::uint64_t i = 1; i <= n; ++i) b.write(i, 10 + i);
+    for (std::uint64_t i = 1; i <= n; ++i)
+        b.write(i, 10 + i);
     b.now += 1s;
-    for (std::uint64_t i = 1; i <= n; ++i) b.lookup(i);
+    for (std::uint64_t i = 1; i <= n; ++i)
+        b.lookup(i);
     b.now += 1min;
     return b;
 }

@@ -79,8 +79,8 @@ TEST(Classify, FilesFromBeforeComeAtARate) {
     ClassifyRule rule({.catch_up = 100});
     Plan plan;
     for (std::uint64_t i = 1; i <= 50; ++i) {
-        const Change seen = b.apply({.kind = EventKind::seen, .file = Builder::file(i)},
-                                    test::file_name(i));
+        const Change seen =
+            b.apply({.kind = EventKind::seen, .file = Builder::file(i)}, test::file_name(i));
         rule.observe(b.world, seen, b.now, true, plan);
     }
     EXPECT_TRUE(plan.empty());
@@ -90,7 +90,8 @@ TEST(Classify, FilesFromBeforeComeAtARate) {
     b.now += 100ms;
     rule.tick(b.world, b.now, plan);
     EXPECT_EQ(plan.advice.size(), 20U);
-    for (int i = 0; i < 3; ++i) rule.tick(b.world, b.now += 100ms, plan);
+    for (int i = 0; i < 3; ++i)
+        rule.tick(b.world, b.now += 100ms, plan);
     EXPECT_EQ(plan.advice.size(), 50U);
 }
 
