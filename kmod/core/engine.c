@@ -34,7 +34,7 @@ void ht_tunables_init(struct ht_tunables *tune)
 	tune->high = 92;
 	tune->low = 90;
 	tune->reserve = 20;
-	tune->spread = 40;
+	tune->spread = 33;
 	tune->balance = 1;
 	tune->promote = 2;
 	tune->window = 8;
@@ -73,7 +73,7 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 {
 	engine->slots = slots;
 	engine->nr = geo->slots;
-	engine->run_shift = geo->extent_shift < 9 ? 9 - geo->extent_shift : 0;
+	engine->run_shift = geo->extent_shift < 8 ? 8 - geo->extent_shift : 0;
 	engine->destaging = false;
 	engine->early = 0;
 	for (u32 list = 0; list < HT_LISTS; list++) {
@@ -226,8 +226,22 @@ static bool wants_destage(struct ht_engine *engine, const struct ht_situation *n
 }
 
 /*
- * Dirty slots beyond the spread mark are looked at once: of the runs of extents every second one
- * is destaged and stays as clean, so that what lives long can be read from both devices.
+ * Which half of the runs is spread: the Thue-Morse sequence, so that objects of any size that
+ * start at a power of two, where file systems put them, are split evenly, and in turn.
+ */
+static bool spreads(const struct ht_engine *engine, u32 extent)
+{
+	u32 run = extent >> engine->run_shift;
+
+	run ^= run >> 16;
+	run ^= run >> 8;
+	run ^= run >> 4;
+	return 0x6996 >> (run & 15) & 1;
+}
+
+/*
+ * Dirty slots beyond the spread mark are looked at once: of the runs of extents half is
+ * destaged and stays as clean, so that what lives long can be read from both devices.
  */
 static u32 spread(struct ht_engine *engine)
 {
@@ -239,7 +253,7 @@ static u32 spread(struct ht_engine *engine)
 			break;
 		slot = engine->head[HT_LIST_DIRTY];
 		ht_engine_remove(engine, slot);
-		if (engine->slots[slot].extent >> engine->run_shift & 1)
+		if (spreads(engine, engine->slots[slot].extent))
 			return slot;
 		ht_engine_append(engine, slot, HT_LIST_AGED);
 	}

@@ -46,7 +46,7 @@ struct ht_situation {
 struct ht_engine {
 	struct ht_slot *slots;
 	u32 nr;              /* slots in all */
-	u32 run_shift;       /* log2 of the extents in 256 KiB: the unit of spreading */
+	u32 run_shift;       /* log2 of the extents in 128 KiB: the unit of spreading */
 	u32 head[HT_LISTS];  /* oldest */
 	u32 tail[HT_LISTS];
 	u32 count[HT_LISTS];

@@ -2,6 +2,7 @@
 //
 // The engine's choices: which slot is free, what is destaged or evicted next, and when.
 
+#include <bit>
 #include <set>
 #include <string>
 
@@ -164,7 +165,7 @@ TEST(Engine, SpreadsOldDirtySlotsOverBothDevices) {
         ht_engine_append(&m.engine, slot, HT_LIST_CLEAN);
     }
     for (u32 i = 0; i < N - 1; i++)
-        EXPECT_EQ(destaged.count(i), i < N - 3 && (i >> m.engine.run_shift & 1) ? 1U : 0U) << i;
+        EXPECT_EQ(destaged.count(i), i < N - 3 && std::popcount(i >> m.engine.run_shift) % 2 ? 1U : 0U) << i;
     EXPECT_FALSE(destaged.empty());
     EXPECT_EQ(ht_engine_dirty(&m.engine), N - 1 - destaged.size());
 }
