@@ -3,8 +3,9 @@
  * Discard: forget units without copying them, then let bulk forget its part.
  *
  * Forgetting is done in memory and costs a lookup an extent; it needs no I/O, and a slot that
- * was emptied serves the next write to its extent at once. Only what goes down to bulk has to
- * wait until no record claims the units any more (R3) and no destage writes them (R5).
+ * was emptied serves the next write to its extent at once. Filesystems send discards one by one
+ * and wait for each (ext4 does), so none waits for a commit: what may not go down to bulk now,
+ * because a record still claims the units (R3) or a destage writes them (R5), does not go down.
  */
 #include "tier.h"
 
@@ -71,14 +72,16 @@ void ht_discard_end(struct ht_tier *t, struct ht_io *io)
 	end_homes(t, io, io->count);
 }
 
-/* Drops all units; with `pass`, takes the homes too, or none and returns why not. */
-static u8 drop_all(struct ht_tier *t, struct ht_io *io, bool pass)
+/*
+ * Drops all units. With `pass` takes the homes of all extents too, or of none: returns whether it
+ * has them.
+ */
+static bool drop_all(struct ht_tier *t, struct ht_io *io, bool pass)
 {
-	u8 verdict = pass ? HT_DO_HOME : HT_DO_DROP;
 	u32 dropped = 0, i;
 
 	for (i = 0; i < io->count; i++) {
-		struct ht_request req = request_of(t, io, i, pass && verdict == HT_DO_HOME);
+		struct ht_request req = request_of(t, io, i, pass);
 		struct ht_lock_shard *shard;
 		struct ht_answer ans;
 		unsigned long flags;
@@ -89,22 +92,20 @@ static u8 drop_all(struct ht_tier *t, struct ht_io *io, bool pass)
 			ht_act(t, ans.slot, ans.act, ans.fetch);
 		ht_shard_unlock(shard, flags);
 		dropped += ans.dropped;
-		if (req.pass && ans.verdict != HT_DO_HOME) {
-			verdict = ans.verdict;
-			io->slot = req.extent; /* what stands in the way */
+		if (pass && ans.verdict != HT_DO_HOME) {
+			pass = false;
 			end_homes(t, io, i);
 		}
 	}
 	if (dropped)
 		ht_count(t, HINTIER_C_DROPPED_DIRTY_BYTES, (u64)dropped * HINTIER_UNIT_BYTES);
-	return verdict;
+	return pass;
 }
 
 /* From map() or the worker; returns DM_MAPIO_SUBMITTED or DM_MAPIO_REMAPPED. */
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 {
 	u64 from, to;
-	bool pass;
 
 	io->iter = bio->bi_iter;
 	io->outcome = HINTIER_IO_FAST;
@@ -118,26 +119,15 @@ int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		return DM_MAPIO_SUBMITTED;
 	}
 
-	pass = home_range(t, bio, &from, &to);
-	io->verdict = drop_all(t, io, pass);
-	switch (io->verdict) {
-	case HT_DO_HOME:
-		ht_count(t, HINTIER_C_DISCARDED_BYTES, io->iter.bi_size);
-		io->flags |= HT_IO_HELD;
-		io->outcome = HINTIER_IO_HOME;
-		bio_set_dev(bio, t->bulk->bdev);
-		bio->bi_iter.bi_sector = from;
-		bio->bi_iter.bi_size = (to - from) << SECTOR_SHIFT;
-		return DM_MAPIO_REMAPPED;
-	case HT_DO_WAIT:
-		ht_park_move(t, bio, io->slot);
-		return DM_MAPIO_SUBMITTED;
-	case HT_DO_COMMIT:
-		ht_park_commit(t, bio);
-		return DM_MAPIO_SUBMITTED;
-	default:
-		ht_count(t, HINTIER_C_DISCARDED_BYTES, io->iter.bi_size);
+	ht_count(t, HINTIER_C_DISCARDED_BYTES, io->iter.bi_size);
+	if (!drop_all(t, io, home_range(t, bio, &from, &to))) {
 		bio_endio(bio);
 		return DM_MAPIO_SUBMITTED;
 	}
+	io->flags |= HT_IO_HELD;
+	io->outcome = HINTIER_IO_HOME;
+	bio_set_dev(bio, t->bulk->bdev);
+	bio->bi_iter.bi_sector = from;
+	bio->bi_iter.bi_size = (to - from) << SECTOR_SHIFT;
+	return DM_MAPIO_REMAPPED;
 }
