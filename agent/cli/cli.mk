@@ -84,12 +84,19 @@ lint-man:
 		[ -z "$$said" ] || { echo "$$page: $$said" >&2; exit 1; }; \
 	done
 
-LINTS += lint-man
+.PHONY: lint-ctl-clang
+lint-ctl-clang: $(B)/agent/cli/completion.inc
+	$(call say,CLANG,agent/cli)
+	$(Q)for f in $(CTL_VERB_SRCS) $(CTL_SRCS); do \
+		clang++-14 $(CTL_CPPFLAGS) -std=c++20 -Wall -Wextra -Werror -fsyntax-only $$f || exit 1; \
+	done
+
+LINTS += lint-man lint-ctl-clang
 
 .PHONY: install-ctl
 install-ctl: $(CTL)
 	$(call say,INSTALL,hintierctl)
-	$(Q)install -D -m 755 $(CTL) $(DESTDIR)$(PREFIX)/sbin/hintierctl
+	$(Q)install -D -s -m 755 $(CTL) $(DESTDIR)$(PREFIX)/sbin/hintierctl
 	$(Q)install -D -m 644 agent/completion/hintierctl \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/hintierctl
 	$(Q)for page in $(MANUALS); do \

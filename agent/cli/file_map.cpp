@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint32_t batch = 512; // extents asked for at once
 
-constexpr std::uint32_t unusable_flags = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC |
+constexpr std::uint32_t unplaced_flags = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC |
                                          FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_ENCRYPTED |
                                          FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE |
                                          FIEMAP_EXTENT_DATA_TAIL | FIEMAP_EXTENT_UNWRITTEN;
@@ -45,9 +45,7 @@ FilePart part_of(const fiemap_extent& extent) {
     part.length = extent.fe_length;
     part.flags = extent.fe_flags;
     part.shared = extent.fe_flags & FIEMAP_EXTENT_SHARED;
-    part.usable = (extent.fe_flags & unusable_flags) == 0 &&
-                  extent.fe_physical % HINTIER_UNIT_BYTES == 0 &&
-                  extent.fe_length % HINTIER_UNIT_BYTES == 0;
+    part.placed = (extent.fe_flags & unplaced_flags) == 0;
     return part;
 }
 
@@ -76,7 +74,7 @@ Result<void> read_extents(const Fd& fd, const std::string& path, bool sync, File
 
 } // namespace
 
-std::string unusable_why(std::uint32_t flags) {
+std::string unplaced_why(std::uint32_t flags) {
     if (flags & FIEMAP_EXTENT_DELALLOC) return "not written to the device yet";
     if (flags & FIEMAP_EXTENT_UNWRITTEN) return "allocated, never written";
     if (flags & (FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_DATA_TAIL))
@@ -88,16 +86,24 @@ std::string unusable_why(std::uint32_t flags) {
     return {};
 }
 
-Result<FileMap> map_file(const std::string& path, bool sync) {
-    Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat st {};
-    if (!fd || fstat(fd.get(), &st) != 0) return fail(errno, "{}: {}", path, std::strerror(errno));
-    if (!S_ISREG(st.st_mode)) return fail(EINVAL, "{} is not a regular file", path);
-    FileMap map;
-    map.size = static_cast<std::uint64_t>(st.st_size);
-    map.device = st.st_dev;
-    if (auto done = read_extents(fd, path, sync, map); !done) return Failure(done.error());
-    return map;
+FileRanges ranges_on_tier(const FileMap& map, std::uint64_t start, const Range& wanted,
+                          bool alone) {
+    constexpr std::uint64_t unit = HINTIER_UNIT_BYTES;
+    FileRanges found;
+    for (const FilePart& part : map.parts) {
+        std::uint64_t from = std::max(part.logical, wanted.offset);
+        std::uint64_t to = part.logical + part.length;
+        if (wanted.offset + wanted.length >= wanted.offset) // a sum that wraps means: to the end
+            to = std::min(to, wanted.offset + wanted.length);
+        if (from >= to) continue;
+        std::uint64_t home = start + part.physical - part.logical;
+        std::uint64_t begin = (home + from + unit - 1) / unit * unit;
+        std::uint64_t end = (home + to) / unit * unit;
+        bool useful = part.placed && !(alone && part.shared) && begin < end;
+        found.skipped += useful ? (to - from) - (end - begin) : to - from;
+        if (useful) found.ranges.push_back({begin, end - begin});
+    }
+    return found;
 }
 
 Result<TierBelow> tier_below(Dm& dm, dev_t device, const std::string& what) {
@@ -128,6 +134,19 @@ Result<TierBelow> tier_below(Dm& dm, dev_t device, const std::string& what) {
                     "are partitions and one-piece linear devices)",
                     what, device_name(dev_text(device)));
     return TierBelow{std::move(*tier_of(found->tier)), found->offset};
+}
+
+Result<FileOnTier> find_file(Dm& dm, const std::string& path, bool sync) {
+    Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat st {};
+    if (!fd || fstat(fd.get(), &st) != 0) return fail(errno, "{}: {}", path, std::strerror(errno));
+    if (!S_ISREG(st.st_mode)) return fail(EINVAL, "{} is not a regular file", path);
+    auto below = tier_below(dm, st.st_dev, path);
+    if (!below) return Failure(below.error());
+    FileOnTier found{std::move(*below), {}};
+    found.map.size = static_cast<std::uint64_t>(st.st_size);
+    if (auto done = read_extents(fd, path, sync, found.map); !done) return Failure(done.error());
+    return found;
 }
 
 } // namespace hintier::cli

@@ -53,15 +53,25 @@ Result<std::vector<std::string>> found_on(const Disk& disk) {
     return found;
 }
 
-Result<void> refuse_data(const Disk& disk, bool force) {
-    auto found = found_on(disk);
+// "/dev/a holds X, Y; /dev/b holds Z"; empty when both are blank.
+Result<std::string> found_on_both(const Disk& fast, const Disk& bulk) {
+    std::string text;
+    for (const Disk* disk : {&fast, &bulk}) {
+        auto found = found_on(*disk);
+        if (!found) return Failure(found.error());
+        if (!found->empty())
+            text += fmt::format("{}{} holds {}", text.empty() ? "" : "; ", disk->path,
+                                fmt::join(*found, ", "));
+    }
+    return text;
+}
+
+Result<void> refuse_data(const Disk& fast, const Disk& bulk, bool force) {
+    auto found = found_on_both(fast, bulk);
     if (!found) return Failure(found.error());
     if (found->empty()) return {};
-    std::string what;
-    for (const std::string& one : *found)
-        what += (what.empty() ? "" : ", ") + one;
-    if (!force) return fail(EEXIST, "{} holds {}: --force destroys it", disk.path, what);
-    note(fmt::format("{} holds {}: destroying it\n", disk.path, what));
+    if (!force) return fail(EEXIST, "{}: --force destroys it", *found);
+    note(fmt::format("{}: destroying it\n", *found));
     return {};
 }
 
@@ -83,14 +93,6 @@ void show_progress(std::uint64_t done, std::uint64_t all) {
     if (stderr_is_terminal() && all > 4096)
         note(fmt::format("\rwriting slot records: {} {}", percent(done, all),
                          done == all ? "\n" : ""));
-}
-
-Result<void> write_all(const Disk& fast, const Disk& bulk, const Pair& pair, bool force) {
-    for (const Disk* disk : {&fast, &bulk}) {
-        if (auto fine = refuse_data(*disk, force); !fine) return fine;
-    }
-    Disks medium(fast, bulk);
-    return write_pair(medium, pair, show_progress);
 }
 
 void answer(const Disk& fast, const Disk& bulk, const Pair& pair, bool json) {
@@ -138,8 +140,9 @@ Result<Exit> format(const Options& options, bool json) {
     if (auto fine = refuse_shape(*fast, *bulk, options.force); !fine) return Failure(fine.error());
     auto pair = plan_pair(fast->bytes, bulk->bytes, *extent, uuid);
     if (!pair) return Failure(pair.error());
-    if (auto done = write_all(*fast, *bulk, *pair, options.force); !done)
-        return Failure(done.error());
+    if (auto fine = refuse_data(*fast, *bulk, options.force); !fine) return Failure(fine.error());
+    Disks medium(*fast, *bulk);
+    if (auto done = write_pair(medium, *pair, show_progress); !done) return Failure(done.error());
 
     fast->forget_cache();
     bulk->forget_cache();

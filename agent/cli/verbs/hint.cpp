@@ -48,23 +48,8 @@ struct Options {
 struct Place {
     std::string name; // of the tier
     std::string node;
-    std::vector<Range> ranges; // on the tier
-    std::uint64_t skipped = 0; // bytes of the file that no hint can name
+    FileRanges what;
 };
-
-// What the tier holds of the wanted part of a file. DONE leaves out what other files share.
-void add_file_ranges(const FileMap& map, std::uint64_t start, const Range& wanted, bool alone,
-                     Place& place) {
-    for (const FilePart& part : map.parts) {
-        std::uint64_t from = std::max(part.logical, wanted.offset);
-        std::uint64_t to = std::min(part.logical + part.length, wanted.offset + wanted.length);
-        if (from >= to) continue;
-        if (!part.usable || (alone && part.shared))
-            place.skipped += to - from;
-        else
-            place.ranges.push_back({start + part.physical + (from - part.logical), to - from});
-    }
-}
 
 Result<Place> device_place(const Options& options) {
     auto range = parse_range(options.range);
@@ -75,7 +60,7 @@ Result<Place> device_place(const Options& options) {
     Place place;
     place.name = tier ? tier->name : options.device;
     place.node = tier ? dm_node(*tier) : options.device;
-    place.ranges.push_back(*range);
+    place.what.ranges.push_back(*range);
     return place;
 }
 
@@ -88,16 +73,14 @@ Result<Place> file_place(const Options& options) {
             return fail(EINVAL, "--range: offset and length must be multiples of 4096");
         wanted = *range;
     }
-    auto map = map_file(options.file, false);
-    if (!map) return Failure(map.error());
     Dm dm;
-    auto below = tier_below(dm, map->device, options.file);
-    if (!below) return Failure(below.error());
+    auto file = find_file(dm, options.file, false);
+    if (!file) return Failure(file.error());
     Place place;
-    place.name = below->tier.name;
-    place.node = dm_node(below->tier);
-    add_file_ranges(*map, below->offset, wanted, options.verb == "done", place);
-    if (place.ranges.empty())
+    place.name = file->below.tier.name;
+    place.node = dm_node(file->below.tier);
+    place.what = ranges_on_tier(file->map, file->below.offset, wanted, options.verb == "done");
+    if (place.what.ranges.empty())
         return fail(ENODATA,
                     "{}: nothing of it is on the device yet: write it out with `sync` and "
                     "try again",
@@ -156,7 +139,7 @@ Result<Exit> send(const Options& options, bool json) {
 
     std::vector<hintier_hint> hints;
     std::uint64_t bytes = 0;
-    for (const Range& range : place->ranges) {
+    for (const Range& range : place->what.ranges) {
         hints.push_back(hint_of(options, verb, range, epoch));
         bytes += range.length;
     }
@@ -168,14 +151,14 @@ Result<Exit> send(const Options& options, bool json) {
                     {"tier", place->name},
                     {"hints", hints.size()},
                     {"bytes", bytes},
-                    {"skipped_bytes", place->skipped}});
+                    {"skipped_bytes", place->what.skipped}});
     else
         print(fmt::format("{}: {} in {} range{} of {}{}\n", options.verb, human_size(bytes),
                           hints.size(), hints.size() == 1 ? "" : "s", place->name,
-                          place->skipped ? fmt::format(", {} left out (not on the device, or "
-                                                       "shared)",
-                                                       human_size(place->skipped))
-                                         : ""));
+                          place->what.skipped ? fmt::format(", {} left out (not on the device, or "
+                                                            "shared)",
+                                                            human_size(place->what.skipped))
+                                              : ""));
     return Exit::ok;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // where: which parts of a file are in fast, dirty, or on bulk only.
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -63,28 +63,37 @@ std::string state_text(const Piece& piece) {
     return piece.state & HINTIER_IS_MOVING ? text + ", moving" : text;
 }
 
+Piece piece_of(const FilePart& part, std::uint64_t start, const hintier_residency& run) {
+    // The file system's blocks may be smaller than a unit: the first and last unit are shared.
+    std::uint64_t begin = std::max<std::uint64_t>(run.offset, start + part.physical);
+    std::uint64_t end =
+        std::min<std::uint64_t>(run.offset + run.length, start + part.physical + part.length);
+    return {part.logical + (begin - start - part.physical),
+            begin,
+            end - begin,
+            run.state,
+            run.klass,
+            run.group,
+            run.object,
+            {}};
+}
+
 Result<std::vector<Piece>> look(const FileMap& map, ControlDevice& control, std::uint64_t start) {
+    constexpr std::uint64_t unit = HINTIER_UNIT_BYTES;
     std::vector<Piece> pieces;
     for (const FilePart& part : map.parts) {
-        if (!part.usable) {
+        if (!part.placed) {
             Piece piece;
             piece.logical = part.logical;
             piece.length = part.length;
-            piece.nowhere = unusable_why(part.flags);
-            if (piece.nowhere.empty()) piece.nowhere = "not in whole units of 4 KiB";
+            piece.nowhere = unplaced_why(part.flags);
             pieces.push_back(std::move(piece));
             continue;
         }
-        std::uint64_t offset = start + part.physical;
-        auto done = control.query(offset, part.length, [&](const hintier_residency& run) {
-            pieces.push_back({part.logical + (run.offset - offset),
-                              run.offset,
-                              run.length,
-                              run.state,
-                              run.klass,
-                              run.group,
-                              run.object,
-                              {}});
+        std::uint64_t from = (start + part.physical) / unit * unit;
+        std::uint64_t to = (start + part.physical + part.length + unit - 1) / unit * unit;
+        auto done = control.query(from, to - from, [&](const hintier_residency& run) {
+            pieces.push_back(piece_of(part, start, run));
         });
         if (!done) return Failure(done.error());
     }
@@ -146,30 +155,34 @@ std::string summary_text(const Options& options, const FileMap& map, const TierB
 }
 
 Result<Exit> where(const Options& options, bool json) {
-    auto map = map_file(options.file, options.sync);
-    if (!map) return Failure(map.error());
     Dm dm;
-    auto below = tier_below(dm, map->device, options.file);
-    if (!below) return Failure(below.error());
-    auto control = ControlDevice::bind(dm_node(below->tier), ControlDevice::Access::advise);
+    auto file = find_file(dm, options.file, options.sync);
+    if (!file) return Failure(file.error());
+    const auto& [below, map] = *file;
+    auto control = ControlDevice::bind(dm_node(below.tier), ControlDevice::Access::advise);
     if (!control) return Failure(control.error());
-    auto pieces = look(*map, *control, below->offset);
+    auto pieces = look(map, *control, below.offset);
     if (!pieces) return Failure(pieces.error());
     Sums sums;
     for (const Piece& piece : *pieces)
         sums.add(piece);
 
     if (json) {
-        Json answer = {{"file", options.file},        {"tier", below->tier.name},
-                       {"size", map->size},           {"tier_offset", below->offset},
-                       {"fast_bytes", sums.fast},     {"dirty_bytes", sums.dirty},
-                       {"bulk_bytes", sums.bulk},     {"lost_bytes", sums.lost},
-                       {"moving_bytes", sums.moving}, {"nowhere_bytes", sums.nowhere}};
+        Json answer = {{"file", options.file},
+                       {"tier", below.tier.name},
+                       {"size", map.size},
+                       {"tier_offset", below.offset},
+                       {"fast_bytes", sums.fast},
+                       {"dirty_bytes", sums.dirty},
+                       {"bulk_bytes", sums.bulk},
+                       {"lost_bytes", sums.lost},
+                       {"moving_bytes", sums.moving},
+                       {"nowhere_bytes", sums.nowhere}};
         if (options.map) answer["parts"] = map_json(*pieces);
         print_json(answer);
         return Exit::ok;
     }
-    print(summary_text(options, *map, *below, sums, pieces->size()));
+    print(summary_text(options, map, below, sums, pieces->size()));
     if (options.map && !pieces->empty()) print("\n" + map_text(*pieces));
     return Exit::ok;
 }

@@ -105,7 +105,7 @@ TEST_F(CommandTest, FormatsAndPrintsTheTable) {
 TEST_F(CommandTest, NeverOverwritesWhatItRecognises) {
     ASSERT_EQ(std::system("mke2fs -q -F -t ext4 -L data bulk >/dev/null 2>&1"), 0);
     std::string before = slurp("bulk");
-    refused("format fast bulk", 1, "bulk holds ext4 file system 'data': --force destroys it");
+    refused("format fast bulk", 1, "bulk holds ext4 file system .data.: --force destroys it");
     EXPECT_EQ(slurp("bulk"), before);
     EXPECT_EQ(slurp("fast"), std::string(16 << 20, '\0')) << "nothing was written to fast either";
     EXPECT_EQ(run("format fast bulk --force").status, 0);
