@@ -96,9 +96,10 @@ Result<std::vector<std::string>> Dm::names() {
 Result<DmDevice> Dm::ask(const std::string& name, DmAsk what) {
     Task task = new_task(what == DmAsk::table ? DM_DEVICE_TABLE : DM_DEVICE_STATUS, name);
     if (task) dm_task_no_flush(task.get());
-    if (auto done = run(task, name); !done) return Failure(done.error());
+    auto done = run(task, name);
+    if (!done && done.error().code != ENXIO) return Failure(done.error());
     dm_info info{};
-    if (!dm_task_get_info(task.get(), &info) || !info.exists)
+    if (!done || !dm_task_get_info(task.get(), &info) || !info.exists)
         return fail(ENXIO, "{}: no such device: `hintierctl list` shows the tiers", name);
 
     DmDevice device;
