@@ -18,7 +18,7 @@ BULK=/dev/ht_bulk
 MNT=/mnt
 
 fail() {
-	echo "$*" >&2
+	echo "$* (lines ${BASH_LINENO[*]} of ${FUNCNAME[*]:1})" >&2
 	exit 1
 }
 
