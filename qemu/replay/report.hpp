@@ -29,7 +29,10 @@ struct Counts {
     double cpu_ns = 0;              // machine time that was not idle, undilated
 
     Counts since(const Counts& mark) const;
-    std::uint64_t object_operations() const { return stored + loaded + removed; }
+    // What the agent unlinks for us costs as much as what we unlink.
+    std::uint64_t object_operations() const {
+        return stored + loaded + removed + told_dead - told_unknown;
+    }
 };
 
 struct Report {
