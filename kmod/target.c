@@ -14,8 +14,9 @@
  *   high 92, 1-99          percent of slots dirty: destaging starts above
  *   low 90, 0-99           and stops at
  *   reserve 20, 1-500      free slots kept for writes, per mille
- *   spread 33, 0-100       percent of slots that dirty data ages past before half of it, in runs of
- *                          128 KiB, is destaged early, so that both devices can serve it; 0: off
+ *   spread 40, 0-100       percent of slots that dirty data ages past before five eighths of it, in
+ *                          runs of 128 KiB, are destaged early, so that both devices can serve
+ *                          it; 0: off
  *   balance 1, 0-1         read what is on both devices from the one with less to read
  *   promote 2, 0-2         read misses: 0 stay on bulk, 1 get a slot, 2 get one the second time
  *   window 8, 1-64         destages in flight

@@ -12,6 +12,8 @@
 /* Second chances in one decision: bounds the time under the lock. */
 #define ROTATIONS 32
 
+#define SPREAD_EIGHTHS 5
+
 #define TUNABLE(name, lo, hi) { #name, lo, hi, offsetof(struct ht_tunables, name) }
 
 static const struct ht_tunable tunables[] = {
@@ -34,7 +36,7 @@ void ht_tunables_init(struct ht_tunables *tune)
 	tune->high = 92;
 	tune->low = 90;
 	tune->reserve = 20;
-	tune->spread = 33;
+	tune->spread = 40;
 	tune->balance = 1;
 	tune->promote = 2;
 	tune->window = 8;
@@ -226,22 +228,18 @@ static bool wants_destage(struct ht_engine *engine, const struct ht_situation *n
 }
 
 /*
- * Which half of the runs is spread: the Thue-Morse sequence, so that objects of any size that
- * start at a power of two, where file systems put them, are split evenly, and in turn.
+ * Which runs are spread. Multiples of the golden ratio fall evenly into any stretch of neighbours,
+ * so objects of any size and place are split alike. A little more than half: a read then chooses
+ * between the devices for what it has not to take from fast, and both end together.
  */
 static bool spreads(const struct ht_engine *engine, u32 extent)
 {
-	u32 run = extent >> engine->run_shift;
-
-	run ^= run >> 16;
-	run ^= run >> 8;
-	run ^= run >> 4;
-	return 0x6996 >> (run & 15) & 1;
+	return ht_hash(extent >> engine->run_shift) >> 29 < SPREAD_EIGHTHS;
 }
 
 /*
- * Dirty slots beyond the spread mark are looked at once: of the runs of extents half is
- * destaged and stays as clean, so that what lives long can be read from both devices.
+ * Dirty slots beyond the spread mark are looked at once: of the runs of extents some are
+ * destaged and stay as clean, so that what lives long can be read from both devices.
  */
 static u32 spread(struct ht_engine *engine)
 {
