@@ -137,7 +137,7 @@ static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		.op = io->op,
 		.extent = bio->bi_iter.bi_sector >> t->map.geo.extent_shift,
 		.from = bio->bi_iter.bi_sector & (whole - 1),
-		.no_admit = ((bio->bi_opf & REQ_FUA) && sectors < SMALL_FUA_SECTORS) ||
+		.no_admit = ((io->flags & HT_IO_FUA) && sectors < SMALL_FUA_SECTORS) ||
 			    (t->map.mode == HINTIER_MODE_WRITETHROUGH &&
 			     (io->flags & HT_IO_NO_PROMOTE)),
 	};
@@ -229,7 +229,7 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 	u32 sectors;
 
 	io->start = ktime_get_ns();
-	io->flags = 0;
+	io->flags = bio->bi_opf & REQ_FUA ? HT_IO_FUA : 0;
 	io->part_failed = false;
 	io->tried = false;
 	io->klass = 0;
@@ -364,6 +364,8 @@ static void rewind(struct bio *bio, struct ht_io *io)
 {
 	bio->bi_iter = io->iter;
 	bio->bi_status = BLK_STS_OK;
+	if (io->flags & HT_IO_FUA)
+		bio->bi_opf |= REQ_FUA;
 	/* A bio that was split below has used up its count of parts. */
 	atomic_set(&bio->__bi_remaining, 1);
 	bio_clear_flag(bio, BIO_CHAIN);
@@ -430,7 +432,7 @@ static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_st
 			return DM_ENDIO_INCOMPLETE;
 	}
 	/* R9: the data is durable, now its record. */
-	if (!*status && (bio->bi_opf & REQ_FUA) && io->verdict == HT_DO_FAST) {
+	if (!*status && (io->flags & HT_IO_FUA) && io->verdict == HT_DO_FAST) {
 		io->flags |= HT_IO_SYNC;
 		ht_park_commit(t, bio);
 		return DM_ENDIO_INCOMPLETE;

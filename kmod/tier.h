@@ -65,6 +65,7 @@ struct ht_io {
 #define HT_IO_NO_PROMOTE (1U << 2) /* the worker has seen it: no promotion, no second hand-over */
 #define HT_IO_FLUSH (1U << 3)      /* an empty flush */
 #define HT_IO_SYNC (1U << 4)       /* a FUA write that landed and waits for its record */
+#define HT_IO_FUA (1U << 5)        /* came with FUA: a device without a cache strips it off the bio */
 
 /* One transfer between a slot and a home; see xfer.c. */
 struct ht_xfer {
