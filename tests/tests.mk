@@ -5,6 +5,8 @@
 
 HOST_COUNT := $(B)/tests/host/count
 VM_COUNTS := $(SERIES:%=$(B)/tests/vm/%/count)
+# Single tests have a place of their own, see tests/vm/run.
+VM_PLACE := $(if $(TESTS),-$(firstword $(TESTS)))
 VM_ROOT := $(B)/tests/vm-root
 
 .PHONY: test-host test-vm test-run host-results vm-root $(VM_COUNTS)
@@ -24,12 +26,12 @@ vm-root: $(ALL) $(VM_PROGRAMS) | vm-image
 
 # Two CPUs each, so one VM after the other. The count is judged by tests/summary.
 $(VM_COUNTS): $(B)/tests/vm/%/count: vm-root
-	$(Q)tests/vm/run $* $(TESTS) || [ -e $@ ]
+	$(Q)tests/vm/run $* $(TESTS) || [ -e $(@D)$(VM_PLACE)/count ]
 $(foreach series,$(wordlist 2,9,$(SERIES)),$(eval \
 	$(B)/tests/vm/$(series)/count: | $(B)/tests/vm/$(firstword $(SERIES))/count))
 
 test-vm: $(VM_COUNTS)
-	$(Q)tests/summary $(VM_COUNTS)
+	$(Q)tests/summary $(VM_COUNTS:%/count=%$(VM_PLACE)/count)
 
 test-run: host-results $(VM_COUNTS)
 	$(Q)tests/summary $(HOST_COUNT) $(VM_COUNTS)
