@@ -226,8 +226,8 @@ static void write_home(struct ht_map *map, struct ht_shard *shard, const struct 
 			return;
 		}
 		if (s->flags & HT_F_STALE) {
+			/* Changed already, or in the commit under way: marking it would outlast that. */
 			ret->verdict = HT_DO_COMMIT;
-			ret->act |= changed(s);
 			return;
 		}
 		s->gen++;

@@ -230,5 +230,19 @@ TEST(Shard, HomeWritesAreCountedUntilTheyEnd) {
         EXPECT_EQ(count, 0);
 }
 
+TEST(Shard, WhoWaitsForACommitDoesNotProlongTheWaitOfOthers) {
+    SmallMap m;
+    m.write(X, S, 0, 128);
+    m.commit(S);
+    ht_request d = discard(0, 8);
+    d.pass = true;
+    EXPECT_EQ(m.begin(d).verdict, HT_DO_COMMIT);
+    ht_record record{};
+    ht_record_gather(&m.map, S, &record);
+    EXPECT_EQ(m.begin(write(0, 2)).verdict, HT_DO_COMMIT) << "not durable yet";
+    ht_record_publish(&m.map, S, &record);
+    EXPECT_EQ(m.begin(d).verdict, HT_DO_HOME);
+}
+
 } // namespace
 } // namespace hintier::test
