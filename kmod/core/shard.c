@@ -254,24 +254,25 @@ static void write_emptied(struct ht_map *map, struct ht_shard *shard, const stru
 	ret->act |= home.act;
 }
 
+/* What the slot holds of the range is dirty from now on. Returns HT_ACT_*. */
+static u32 make_dirty(struct ht_map *map, u32 slot, u32 from, u32 to)
+{
+	const u16 *valid = ht_slot_bits(map, slot, HT_VALID);
+	u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+	enum ht_list before = ht_list_of(map, slot);
+
+	ht_bits_each_word(w, from, to)
+		dirty[w] |= valid[w] & ht_bits_mask(w, from, to);
+	return changed(slot_of(map, slot)) | (ht_list_of(map, slot) != before ? HT_ACT_LIST : 0);
+}
+
 /* R4: units in the range that a record calls clean become dirty on disk before they are written. */
 static bool needs_intent(struct ht_map *map, u32 from, u32 to, struct ht_answer *ret)
 {
-	struct ht_slot *s = slot_of(map, ret->slot);
-	const u16 *rclean = ht_slot_bits(map, ret->slot, HT_RCLEAN);
-	const u16 *valid = ht_slot_bits(map, ret->slot, HT_VALID);
-	u16 *dirty = ht_slot_bits(map, ret->slot, HT_DIRTY);
-	enum ht_list before;
-
-	if (!ht_bits_any(rclean, from, to))
+	if (!ht_bits_any(ht_slot_bits(map, ret->slot, HT_RCLEAN), from, to))
 		return false;
-	before = ht_list_of(map, ret->slot);
-	ht_bits_each_word(w, from, to)
-		dirty[w] |= valid[w] & ht_bits_mask(w, from, to);
-	s->gen++;
-	ret->act |= changed(s);
-	if (ht_list_of(map, ret->slot) != before)
-		ret->act |= HT_ACT_LIST;
+	slot_of(map, ret->slot)->gen++;
+	ret->act |= make_dirty(map, ret->slot, from, to);
 	ret->verdict = HT_DO_COMMIT;
 	return true;
 }
@@ -449,6 +450,17 @@ static u32 write_landed(struct ht_map *map, const struct ht_request *req, u32 sl
 	return changed(s) | (before != HT_LIST_DIRTY ? HT_ACT_LIST : 0);
 }
 
+/* Nobody knows what it has left in the slot, so home has no copy of that. */
+static u32 write_failed(struct ht_map *map, const struct ht_request *req, u32 slot)
+{
+	u32 from = req->from / HT_UNIT_SECTORS;
+	u32 to = (req->to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+
+	if (!ht_bits_any(ht_slot_bits(map, slot, HT_VALID), from, to))
+		return 0;
+	return make_dirty(map, slot, from, to);
+}
+
 u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
 	   u8 verdict, bool ok)
 {
@@ -470,6 +482,8 @@ u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *
 		s->gen++;
 		if (ok)
 			act = write_landed(map, req, slot);
+		else
+			act = write_failed(map, req, slot);
 	}
 	if (!s->readers && !s->writers && !(s->flags & HT_F_RECORDED))
 		act |= ht_release(map, slot);

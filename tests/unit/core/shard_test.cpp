@@ -244,5 +244,22 @@ TEST(Shard, WhoWaitsForACommitDoesNotProlongTheWaitOfOthers) {
     EXPECT_EQ(m.begin(d).verdict, HT_DO_HOME);
 }
 
+TEST(Shard, WhatAFailedWriteMayHaveTouchedIsDirty) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    m.commit(S);
+    ht_move move{};
+    bool clean = false;
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    ht_destage_finish(&m.map, &move, true, &clean);
+    ASSERT_TRUE(clean);
+    const ht_request w = write(0, 8); // no record says clean: no intent
+    const ht_answer a = m.begin(w);
+    ASSERT_EQ(a.verdict, HT_DO_FAST);
+    EXPECT_EQ(m.end(w, a, false), HT_ACT_RECORD | HT_ACT_LIST);
+    EXPECT_EQ(m.bits(S, HT_DIRTY), 1) << "the slot may hold what home does not";
+    EXPECT_EQ(m.bits(S, HT_VALID), 3);
+}
+
 } // namespace
 } // namespace hintier::test
