@@ -58,7 +58,7 @@ INSTALLS :=   # goals of `make install`
 all: build-all
 
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
-	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/tests.mk
+	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk tests/tests.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help

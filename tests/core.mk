@@ -13,7 +13,8 @@ CORE_CXXFLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror $(SANITIZE)
 CORE_INCLUDES := -Iuapi -Ikmod/core -Itests
 
 CORE_SOURCES := $(wildcard kmod/core/*.c)
-CORE_TESTS := $(wildcard tests/unit/core/*.cpp tests/host/*.cpp)
+CORE_TESTS := $(wildcard tests/unit/core/*.cpp tests/unit/sim/*.cpp) \
+	$(filter-out tests/sim/crash_sim.cpp,$(wildcard tests/sim/*.cpp))
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(B)/tests/obj/%.o) $(CORE_TESTS:%.cpp=$(B)/tests/obj/%.o)
 
 $(CORE_SOURCES:%.c=$(B)/tests/obj/%.o): $(B)/tests/obj/%.o: %.c tests/core.mk

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens to a tier without a clean stop, and with one: the end of all that is in flight,
+// recovery from what the devices hold, and the checks that follow.
+
+#include "sim/sim.hpp"
+
+#include <algorithm>
+
+#include <hintier/types.h>
+
+namespace hintier::sim {
+
+namespace {
+
+ht_geometry small_geometry(const Options& o) {
+    ht_geometry geo{};
+    const uint64_t start = 2048, extents = std::max(o.extents, 64U);
+    if (ht_format_layout(start + extents * o.sectors, start + extents * o.sectors, o.sectors,
+                         &geo) != HT_OK)
+        std::abort();
+    // Smaller than a format may be: many states in few steps, and cheap to copy.
+    geo.extents = o.extents;
+    geo.slots = o.slots;
+    geo.per_sector = o.per_sector;
+    geo.meta_start = HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE;
+    geo.meta_sectors = (o.slots + o.per_sector - 1) / o.per_sector;
+    return geo;
+}
+
+} // namespace
+
+World::World(const Options& o)
+    : fast(size_t{o.slots} * o.sectors, small_geometry(o).meta_start + o.slots, o.cached),
+      bulk(size_t{o.extents} * o.sectors, HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE,
+           o.cached),
+      oracle(size_t{o.extents} * o.sectors) {}
+
+Sim::Sim(const Options& options) : options_(options), world_(options) {
+    map_.geo = small_geometry(options);
+    format();
+    boot();
+}
+
+void Sim::format() {
+    for (uint32_t s = 0; s < options_.extents * options_.sectors; s++)
+        world_.bulk.data.format(s, {s, 0});
+    for (u32 i = 0; i < map_.geo.meta_sectors; i++) {
+        Sector image;
+        ht_records_init(uuid_, &map_.geo, i, image.data());
+        world_.fast.meta.format(meta_sector(i), image);
+    }
+}
+
+void Sim::reset_map() {
+    const ht_geometry geo = map_.geo;
+    map_ = {};
+    map_.geo = geo;
+    map_.mode = options_.mode;
+    map_.bucket_bits = 3;
+    map_.shard_bits = 1;
+    ht_slot empty{};
+    empty.extent = empty.next = HT_NIL;
+    slots_.assign(geo.slots, empty);
+    bits_.assign(size_t{geo.slots} * HT_BITS * geo.words, 0);
+    buckets_.assign(1U << map_.bucket_bits, HT_NIL);
+    shards_.assign(1U << map_.shard_bits, {});
+    map_.slots = slots_.data();
+    map_.bits = bits_.data();
+    map_.buckets = buckets_.data();
+    ht_tunables_init(&engine_.tune);
+    engine_.tune.high = 60;
+    engine_.tune.low = 30;
+    engine_.tune.reserve = options_.reserve;
+    ht_engine_init(&engine_, &map_.geo, slots_.data());
+}
+
+void Sim::load_records() {
+    for (u32 sector = 0; sector < map_.geo.meta_sectors && ok(); sector++) {
+        u64 seq = 0;
+        const Sector& image = world_.fast.meta.read(meta_sector(sector));
+        if (ht_records_check(uuid_, sector, image.data(), &seq) != HT_OK)
+            return fail("a record sector is damaged");
+        commit_seq_ = std::max<uint64_t>(commit_seq_, seq);
+        for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
+            const u32 slot = sector * map_.geo.per_sector + nth;
+            if (slot >= map_.geo.slots) break;
+            ht_record record{};
+            if (ht_record_get(&map_.geo, image.data(), nth, &record) != HT_OK)
+                return fail("a record cannot be decoded");
+            if (ht_record_load(&map_, slot, &record, HT_TRUST_ALL) != HT_OK)
+                return fail("extent " + std::to_string(record.extent) + " is recorded twice");
+            ht_engine_append(&engine_, slot, record.used ? ht_list_of(&map_, slot) : HT_LIST_FREE);
+        }
+    }
+}
+
+// The tier is activated on what the devices hold.
+void Sim::boot() {
+    reset_map();
+    requests_.clear();
+    transfers_.clear();
+    flushes_.clear();
+    commit_ = {};
+    commits_ended_ = commits_started_;
+    changed_.assign(map_.geo.meta_sectors, false);
+    being_written_.assign(options_.extents * options_.sectors / HT_UNIT_SECTORS, false);
+    bulk_written_ = true; // nobody knows what bulk holds in its cache
+    load_records();
+    check();
+}
+
+void Sim::crash_of(const Sim& other, uint64_t number) {
+    std::vector<Residency> before;
+    other.clean_units(before);
+    number_ = other.number_;
+    commits_started_ = other.commits_started_;
+    writes_ = other.writes_;
+    if (this != &other) world_.oracle = other.world_.oracle;
+    world_.fast.cut_from(other.world_.fast, mix(number, 1));
+    world_.bulk.cut_from(other.world_.bulk, mix(number, 2));
+    failure_.clear();
+    counts.cuts++;
+    say("cut %llx", static_cast<unsigned long long>(number));
+    boot();
+    if (ok()) count_kept(before);
+    read_after_cut();
+}
+
+// C2: after a cut each sector holds something that may be there, and from now on that (C3).
+void Sim::read_after_cut() {
+    const bool quiet = quiet_;
+    quiet_ = true;
+    for (uint32_t extent = 0; extent < options_.extents && ok(); extent++) {
+        Request r = whole_extent(extent);
+        for (uint32_t s = 0; s < r.end; s++)
+            r.floors[s] = world_.oracle.durable(tier_sector(extent, s));
+        do {
+            ask(r);
+            if (r.stage != Stage::Apply) return fail("a read after a cut reaches no device");
+            apply(r);
+        } while (!end_piece(r));
+        check_read(r);
+        for (uint32_t s = 0; s < r.end; s++)
+            world_.oracle.settle(tier_sector(extent, s), r.seen[s].version);
+    }
+    quiet_ = quiet;
+}
+
+// C4: which clean units the tier has, by extent.
+void Sim::clean_units(std::vector<Residency>& ret) const {
+    for (u32 slot = 0; slot < map_.geo.slots; slot++) {
+        const ht_slot& s = slots_[slot];
+        if (s.extent == HT_NIL || ht_list_of(&map_, slot) != HT_LIST_CLEAN) continue;
+        Residency r{.extent = s.extent};
+        std::copy_n(ht_slot_bits(&map_, slot, HT_VALID), map_.geo.words, r.valid.begin());
+        ret.push_back(r);
+    }
+}
+
+void Sim::count_kept(const std::vector<Residency>& before) {
+    for (const Residency& r : before) {
+        const u32 slot = ht_lookup(&map_, r.extent);
+        bool kept = slot != HT_NIL;
+        for (u32 w = 0; kept && w < map_.geo.words; w++)
+            kept = !(r.valid[w] & ~ht_slot_bits(&map_, slot, HT_VALID)[w]);
+        counts.clean_before++;
+        counts.clean_kept += kept;
+    }
+}
+
+// A clean stop and a new start: every resident unit is still there (C4).
+void Sim::reload() {
+    settle();
+    commit_all();
+    if (!ok()) return;
+    const std::vector<u16> bits = bits_;
+    std::vector<u32> extents;
+    for (const ht_slot& s : slots_)
+        extents.push_back(s.extent);
+    boot();
+    counts.reloads++;
+    say("reloaded");
+    for (u32 slot = 0; slot < map_.geo.slots && ok(); slot++) {
+        if (slots_[slot].extent != extents[slot]) return fail("a clean stop has moved a slot");
+        if (extents[slot] == HT_NIL) continue;
+        for (const ht_bits which : {HT_VALID, HT_DIRTY})
+            for (u32 w = 0; w < map_.geo.words; w++)
+                if (ht_slot_bits(&map_, slot, which)[w] !=
+                    bits[(size_t{slot} * HT_BITS + which) * map_.geo.words + w])
+                    return fail("a clean stop has changed the units of a slot");
+    }
+}
+
+void Sim::evict_clean() {
+    for (u32 slot = 0; slot < map_.geo.slots; slot++) {
+        if (slots_[slot].list != HT_LIST_CLEAN) continue;
+        u32 act = 0;
+        ht_engine_remove(&engine_, slot);
+        if (!ht_forget(&map_, slot, &act)) fail("an idle clean slot cannot be forgotten");
+        place(slot, act);
+    }
+}
+
+void Sim::drain() {
+    settle();
+    quiet_ = draining_ = true;
+    for (int i = 0; i < 1000 && ok() && ht_engine_dirty(&engine_); i++) {
+        while (ok() && background())
+            ;
+        settle();
+    }
+    if (ht_engine_dirty(&engine_)) fail("dirty slots are left after draining");
+    evict_clean();
+    commit_all();
+    if (ok() && engine_.count[HT_LIST_FREE] != map_.geo.slots)
+        fail(std::to_string(map_.geo.slots - engine_.count[HT_LIST_FREE]) + " slots have leaked");
+    quiet_ = draining_ = false;
+    check();
+}
+
+void Sim::prove() {
+    drain();
+    read_everything();
+    // C1: with nothing dirty the bulk device alone is a complete image.
+    for (uint32_t s = 0; s < options_.extents * options_.sectors && ok(); s++) {
+        const Tag& tag = world_.bulk.data.read(s);
+        if (tag.sector != s || tag.version < world_.oracle.floor(s) ||
+            tag.version > world_.oracle.ceiling(s))
+            fail("the home of sector " + std::to_string(s) + " is not complete");
+    }
+}
+
+} // namespace hintier::sim

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The scheduler, and requests from their submission to their end.
+
+#include "sim/sim.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include <hintier/types.h>
+
+namespace hintier::sim {
+
+namespace {
+
+constexpr size_t IN_FLIGHT = 8;
+constexpr size_t FLUSHES = 2;
+constexpr uint32_t SMALL_FUA = 64;   // R9: below, a FUA write gets no new slot
+constexpr uint64_t PATIENCE = 60000; // steps until a request that has not ended never will
+constexpr int ROUNDS = 2000;
+
+constexpr const char* OPS[] = {"read", "write", "zeroes", "discard"};
+constexpr const char* VERDICTS[] = {"to fast", "to home", "admit", "tee", "join",
+                                    "wait",    "commit",  "drop",  "fail"};
+
+unsigned long long ull(uint64_t value) {
+    return value;
+}
+
+} // namespace
+
+void Sim::fail(const std::string& what) {
+    if (failure_.empty()) failure_ = "step " + std::to_string(number_) + ": " + what;
+}
+
+void Sim::say(const char* format, ...) const {
+    if (!verbose) return;
+    va_list arguments;
+    va_start(arguments, format);
+    std::printf("%6llu  ", static_cast<unsigned long long>(number_));
+    std::vprintf(format, arguments);
+    std::printf("\n");
+    va_end(arguments);
+}
+
+std::vector<std::pair<const char*, uint64_t>> Sim::Counts::named() const {
+    return {
+#define HT_SIM_COUNT(name) {#name, name},
+        HT_SIM_COUNTS(HT_SIM_COUNT)
+#undef HT_SIM_COUNT
+    };
+}
+
+void Sim::Counts::add(const Counts& other) {
+#define HT_SIM_COUNT(name) name += other.name;
+    HT_SIM_COUNTS(HT_SIM_COUNT)
+#undef HT_SIM_COUNT
+    add_kept(other);
+}
+
+void Sim::Counts::add_kept(const Counts& other) {
+    clean_before += other.clean_before;
+    clean_kept += other.clean_kept;
+}
+
+// What the module does with the bits of an answer, under the engine's lock.
+void Sim::apply_acts(uint32_t act, uint32_t slot) {
+    if (act & HT_ACT_FREE) {
+        ht_engine_remove(&engine_, slot);
+        ht_engine_append(&engine_, slot, HT_LIST_FREE);
+    } else if (act & HT_ACT_LIST) {
+        ht_engine_move(&engine_, slot, ht_list_of(&map_, slot));
+    }
+    if (act & HT_ACT_RECORD) record_later(slot);
+}
+
+// The owner of a slot that is on no list puts it where it belongs.
+void Sim::place(uint32_t slot, uint32_t act) {
+    if (act & HT_ACT_RECORD) record_later(slot);
+    ht_engine_append(&engine_, slot, act & HT_ACT_FREE ? HT_LIST_FREE : ht_list_of(&map_, slot));
+}
+
+// ---- requests -------------------------------------------------------------------------------
+
+// A sane user waits until what it wrote has been written. False if some unit is taken.
+bool Sim::reserve_units(const Request& r, bool taken) {
+    const uint32_t from = tier_sector(r.req.extent, r.first) / HT_UNIT_SECTORS;
+    const uint32_t to = (tier_sector(r.req.extent, r.end) + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+    if (taken && std::count(being_written_.begin() + from, being_written_.begin() + to, true))
+        return false;
+    std::fill(being_written_.begin() + from, being_written_.begin() + to, taken);
+    return true;
+}
+
+void Sim::submit() {
+    if (requests_.size() >= IN_FLIGHT) return;
+    Request r;
+    r.number = number_;
+    const uint32_t sectors = options_.sectors;
+    if (chance(options_.read))
+        r.req.op = HT_REQ_READ;
+    else if (chance(options_.discard))
+        r.req.op = HT_REQ_DISCARD;
+    else
+        r.req.op = chance(7) ? HT_REQ_ZEROES : HT_REQ_WRITE;
+    // A few extents get most of it, so that requests meet each other and transfers.
+    r.req.extent = below(chance(70) ? options_.hot : options_.extents);
+    const bool whole = r.req.op == HT_REQ_DISCARD || !chance(options_.small);
+    const uint32_t grain = whole ? HT_UNIT_SECTORS : 1;
+    r.first = below(sectors / grain) * grain;
+    r.end = std::min(sectors, r.first + grain * (1 + below(chance(30) ? 32 : 3)));
+    if (chance(r.req.op == HT_REQ_DISCARD ? 30 : 5)) r.first = 0, r.end = sectors;
+    r.req.from = r.first;
+    r.req.to = r.end;
+    r.req.pass = options_.passes && chance(50);
+    r.fua = r.req.op == HT_REQ_WRITE && chance(options_.fua);
+    r.req.no_admit = r.fua && r.end - r.first < SMALL_FUA;
+
+    if (r.req.op == HT_REQ_READ) {
+        r.req.from_home = chance(30);
+        r.when = world_.oracle.now();
+        for (uint32_t s = r.first; s < r.end; s++)
+            r.floors.push_back(world_.oracle.floor(tier_sector(r.req.extent, s)));
+        r.seen.resize(r.end - r.first);
+    } else {
+        if (!reserve_units(r, true)) return;
+        for (uint32_t s = r.first; s < r.end; s++) {
+            if (r.req.op == HT_REQ_DISCARD)
+                world_.oracle.discard(tier_sector(r.req.extent, s));
+            else
+                world_.oracle.issue(tier_sector(r.req.extent, s), uint32_t(r.number));
+        }
+    }
+    say("request %llu: %s%s extent %u sectors %u-%u", ull(r.number), OPS[r.req.op],
+        r.fua        ? " fua"
+        : r.req.pass ? " down"
+                     : "",
+        r.req.extent, r.first, r.end);
+    requests_.push_back(std::move(r));
+}
+
+void Sim::ask(Request& r) {
+    ht_begin(&map_, &shard(r.req.extent), &r.req, &r.answer);
+    const ht_answer& a = r.answer;
+    if (a.slot != HT_NIL) apply_acts(a.act, a.slot);
+    counts.discards += a.dropped;
+    say("request %llu: sectors %u-%u %s, slot %d", ull(r.number), r.req.from, a.to,
+        VERDICTS[a.verdict], int(a.slot));
+    if (a.to <= r.req.from || a.to > r.req.to) return fail("an answer for no sectors, or too many");
+
+    switch (a.verdict) {
+    case HT_DO_FAST:
+        counts.fast++;
+        r.stage = Stage::Apply;
+        break;
+    case HT_DO_HOME:
+        counts.home++;
+        r.stage = Stage::Apply;
+        break;
+    case HT_DO_DROP:
+        r.stage = Stage::End;
+        break;
+    case HT_DO_ADMIT: {
+        const u32 slot = ht_engine_take(&engine_, false);
+        if (slot == HT_NIL) {
+            r.req.no_admit = true;
+            counts.refused++;
+            break;
+        }
+        ht_admit(&map_, slot, r.req.extent, HT_SLOT_LIVE);
+        ht_engine_append(&engine_, slot, HT_LIST_EMPTY);
+        counts.admitted++;
+        break;
+    }
+    case HT_DO_TEE:
+        if (start_tee(r))
+            r.stage = Stage::Tee;
+        else
+            r.req.no_admit = true;
+        break;
+    case HT_DO_JOIN:
+        counts.joined++; // asks again: the fill's end serves it as well as its pages would
+        break;
+    case HT_DO_WAIT:
+        counts.waits++;
+        break;
+    case HT_DO_COMMIT:
+        counts.intents++;
+        r.stage = Stage::Commit;
+        r.commit = commits_started_ + 1;
+        break;
+    default:
+        fail("verdict " + std::to_string(a.verdict) + " with both devices alive");
+    }
+}
+
+// The device does its part; of what fails it may have done some.
+void Sim::apply(Request& r) {
+    const ht_answer& a = r.answer;
+    const bool to_fast = a.verdict == HT_DO_FAST;
+    if (still(to_fast ? FAST : BULK)) return;
+    Disk<Tag>& disk = to_fast ? world_.fast.data : world_.bulk.data;
+    r.ok = !error(2);
+    r.write = ++writes_;
+    for (uint32_t s = r.req.from; s < a.to; s++) {
+        const uint32_t home = tier_sector(r.req.extent, s);
+        const uint32_t at = to_fast ? slot_sector(a.slot, s) : home;
+        if (r.req.op == HT_REQ_READ)
+            r.seen[s - r.first] = disk.read(at);
+        else if (r.ok || chance(50))
+            disk.put(r.write, at, {home, r.req.op == HT_REQ_DISCARD ? 0 : uint32_t(r.number)});
+    }
+    r.stage = Stage::End;
+    say("request %llu: %s by %s", ull(r.number), r.ok ? "done" : "refused",
+        to_fast ? "fast" : "bulk");
+}
+
+// Returns true when the whole request has ended.
+bool Sim::end_piece(Request& r) {
+    const ht_answer& a = r.answer;
+    if (a.verdict != HT_DO_DROP) {
+        const bool to_fast = a.verdict == HT_DO_FAST;
+        if (still(to_fast ? FAST : BULK)) return false;
+        if (r.req.op != HT_REQ_READ) {
+            (to_fast ? world_.fast : world_.bulk).data.complete(r.write, r.fua && r.ok);
+            bulk_written_ |= !to_fast;
+        }
+        ht_request piece = r.req;
+        piece.to = a.to;
+        const u32 slot = to_fast ? a.slot : HT_NIL;
+        const u32 act = ht_end(&map_, &shard(r.req.extent), &piece, slot, a.verdict, r.ok);
+        if (to_fast) apply_acts(act, slot);
+        r.record |= to_fast;
+        if (!r.ok && r.req.op != HT_REQ_DISCARD) return piece_failed(r, to_fast);
+    }
+    r.req.from = a.to;
+    r.req.no_admit = false;
+    r.stage = Stage::Ask;
+    if (r.req.from < r.end) return false;
+    if (r.fua && r.record) { // data FUA completes, then record FUA (R9)
+        r.record = false;
+        r.stage = Stage::Commit;
+        r.commit = commits_started_ + 1;
+        return false;
+    }
+    return true;
+}
+
+// C7: a clean unit that fast cannot read is had from home; all else is tried once more.
+bool Sim::piece_failed(Request& r, bool by_fast) {
+    const u32 slot = r.answer.slot;
+    u32 act = 0;
+    if (by_fast && r.req.op == HT_REQ_READ && ht_lookup(&map_, r.req.extent) == slot &&
+        ht_forget(&map_, slot, &act)) {
+        apply_acts(act, slot);
+        r.stage = Stage::Ask;
+        return false;
+    }
+    if (by_fast && !r.tried) {
+        r.tried = true;
+        r.stage = Stage::Commit;
+        r.commit = commits_started_ + 1;
+        return false;
+    }
+    r.failed = true;
+    return true;
+}
+
+void Sim::check_read(const Request& r) {
+    const Oracle& oracle = world_.oracle;
+    for (uint32_t s = r.first; s < r.end; s++) {
+        const uint32_t sector = tier_sector(r.req.extent, s);
+        const Tag& tag = r.seen[s - r.first];
+        if (tag.sector != sector)
+            return fail("sector " + std::to_string(sector) + " reads what belongs to sector " +
+                        std::to_string(int32_t(tag.sector)));
+        // Discarded while it was read: anything that was ever written there will do.
+        const uint32_t floor = oracle.cleared(sector) > r.when ? 0 : r.floors[s - r.first];
+        if (tag.version < floor || tag.version > oracle.ceiling(sector))
+            return fail("sector " + std::to_string(sector) + " reads version " +
+                        std::to_string(tag.version) + ", not " + std::to_string(floor) + " to " +
+                        std::to_string(oracle.ceiling(sector)));
+    }
+}
+
+void Sim::finish(Request& r) {
+    r.ended = true;
+    say("request %llu: %s", ull(r.number), r.failed ? "fails" : "ends");
+    if (r.req.op == HT_REQ_READ) {
+        if (!r.failed) check_read(r);
+        if (chance(options_.fill) && !quiet_) start_fill(r.req.extent);
+        return;
+    }
+    reserve_units(r, false);
+    if (r.failed || r.req.op == HT_REQ_DISCARD) return;
+    for (uint32_t s = r.first; s < r.end; s++) {
+        const uint32_t sector = tier_sector(r.req.extent, s);
+        if (r.fua)
+            world_.oracle.ack_durable(sector, uint32_t(r.number));
+        else
+            world_.oracle.ack(sector, uint32_t(r.number));
+    }
+}
+
+void Sim::advance(Request& r) {
+    bool ended = false;
+    switch (r.stage) {
+    case Stage::Ask:
+        if (r.req.from < r.end)
+            ask(r);
+        else
+            ended = true; // a FUA write whose commit has ended
+        break;
+    case Stage::Apply:
+        apply(r);
+        break;
+    case Stage::End:
+        ended = end_piece(r);
+        break;
+    case Stage::Commit:
+        if (commits_ended_ >= r.commit) r.stage = Stage::Ask;
+        break;
+    case Stage::Tee: // its transfer ends it
+        break;
+    }
+    if (ended) finish(r);
+    if (number_ > r.number + PATIENCE && !r.ended)
+        fail("the request of step " + std::to_string(r.number) + " never ends");
+}
+
+Sim::Request Sim::whole_extent(uint32_t extent) {
+    Request r;
+    r.number = number_;
+    r.req.op = HT_REQ_READ;
+    r.req.extent = extent;
+    r.req.to = r.end = options_.sectors;
+    r.when = world_.oracle.now();
+    for (uint32_t s = 0; s < r.end; s++)
+        r.floors.push_back(world_.oracle.floor(tier_sector(extent, s)));
+    r.seen.resize(r.end);
+    return r;
+}
+
+void Sim::read_everything() {
+    for (uint32_t extent = 0; extent < options_.extents; extent++)
+        requests_.push_back(whole_extent(extent));
+    settle();
+}
+
+// ---- the scheduler --------------------------------------------------------------------------
+
+namespace {
+
+template <typename Items>
+void erase_ended(Items& items) {
+    std::erase_if(items, [](const auto& item) { return item.ended; });
+}
+
+} // namespace
+
+void Sim::step(uint64_t number, uint64_t dice) {
+    number_ = number;
+    dice_ = Dice(dice);
+    const Options& o = options_;
+    uint32_t die = below(100);
+    const auto falls = [&die](uint32_t percent) {
+        const bool hit = die < percent;
+        die -= hit ? 0 : percent;
+        return hit;
+    };
+    if (falls(o.commit)) {
+        advance_commit();
+    } else if (falls(o.flush)) {
+        if (flushes_.size() < FLUSHES) start_flush();
+    } else if (falls(o.background)) {
+        background();
+    } else if (falls(15)) {
+        if (transfers_.empty()) return;
+        advance(dice_.pick(transfers_));
+        erase_ended(transfers_);
+    } else if (falls(25)) {
+        submit();
+    } else if (falls(1)) {
+        rare();
+    } else if (!requests_.empty()) {
+        advance(dice_.pick(requests_));
+        erase_ended(requests_);
+    }
+}
+
+// What happens once in some hundred steps.
+void Sim::rare() {
+    const uint32_t die = below(10);
+    if (die < 5 && options_.stalls)
+        still_until_[below(2)] = number_ + below(300);
+    else if (die == 8 && options_.reloads)
+        reload();
+    else if (die == 9 && options_.reloads)
+        crash_of(*this, dice_.next());
+    else
+        start_fill(below(options_.extents));
+}
+
+bool Sim::idle() const {
+    return requests_.empty() && transfers_.empty() && flushes_.empty() && !commit_.step;
+}
+
+void Sim::settle() {
+    const bool quiet = quiet_;
+    quiet_ = true;
+    dice_ = Dice(number_);
+    for (int round = 0; round < ROUNDS && ok() && !idle(); round++) {
+        for (Request& r : requests_)
+            advance(r);
+        erase_ended(requests_);
+        for (Transfer& t : transfers_)
+            advance(t);
+        erase_ended(transfers_);
+        advance_commit();
+    }
+    if (!requests_.empty())
+        fail("a request never ends, its last verdict was " +
+             std::to_string(requests_[0].answer.verdict));
+    if (!idle()) fail("a transfer, commit or flush never ends");
+    for (const ht_shard& s : shards_)
+        for (const u16 count : s.homing)
+            if (count) fail("a home write is counted and not in flight");
+    check();
+    quiet_ = quiet;
+}
+
+// ---- invariants -----------------------------------------------------------------------------
+
+void Sim::check() {
+    std::vector<uint8_t> seen(map_.geo.slots, 0);
+    for (u32 list = HT_LIST_FREE; list < HT_LISTS; list++) {
+        const u32 kind = list == HT_LIST_AGED ? u32{HT_LIST_DIRTY} : list;
+        u32 n = 0;
+        for (u32 slot = engine_.head[list]; slot != HT_NIL; slot = slots_[slot].link, n++) {
+            if (n > map_.geo.slots) return fail("a list goes round");
+            if (slots_[slot].list != list) return fail("a slot is on another list than it says");
+            if (list != HT_LIST_FREE && ht_list_of(&map_, slot) != kind)
+                return fail("slot " + std::to_string(slot) + " is on list " + std::to_string(list) +
+                            " and belongs on " + std::to_string(ht_list_of(&map_, slot)));
+            seen[slot]++;
+        }
+        if (n != engine_.count[list]) return fail("a list is miscounted");
+    }
+    for (const Transfer& t : transfers_)
+        seen[t.move.slot]++;
+
+    std::vector<uint8_t> slots_of(options_.extents, 0);
+    for (u32 slot = 0; slot < map_.geo.slots; slot++) {
+        const ht_slot& s = slots_[slot];
+        if (seen[slot] != 1)
+            return fail("slot " + std::to_string(slot) + " has " + std::to_string(seen[slot]) +
+                        " owners");
+        const u16* valid = ht_slot_bits(&map_, slot, HT_VALID);
+        const u16* dirty = ht_slot_bits(&map_, slot, HT_DIRTY);
+        if (s.list == HT_LIST_FREE) {
+            if (s.extent != HT_NIL || s.state != HT_SLOT_FREE || s.readers || s.writers)
+                return fail("a free slot is in use");
+            continue;
+        }
+        for (u32 w = 0; w < map_.geo.words; w++)
+            if (dirty[w] & ~valid[w]) return fail("a unit is dirty and not valid");
+        if (s.extent >= options_.extents) return fail("a slot holds no extent");
+        if (slots_of[s.extent]++) return fail("an extent has two slots");
+        if (ht_lookup(&map_, s.extent) != slot) return fail("a slot cannot be found");
+    }
+}
+
+} // namespace hintier::sim

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A host for core: what the module does around it, on two devices that are arrays, with a
+// scheduler that is a dice. Every step of every request, transfer and commit is a step of its
+// own, so that a history of numbers is an interleaving; a cut may come between any two.
+
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "bits.h"
+#include "engine.h"
+#include "format.h"
+#include "move.h"
+#include "record.h"
+#include "shard.h"
+
+#include "sim/device.hpp"
+#include "sim/dice.hpp"
+#include "sim/oracle.hpp"
+
+namespace hintier::sim {
+
+struct Options {
+    uint8_t mode = 0;        // enum hintier_mode
+    bool cached = true;      // devices have volatile caches
+    bool errors = false;     // requests to devices fail at times
+    bool stalls = false;     // a device lies still at times
+    bool passes = true;      // discards go down to bulk
+    bool reloads = true;     // clean stops, and cuts that the history goes on after
+    uint32_t extents = 12;   // of the tier
+    uint32_t sectors = 128;  // of an extent
+    uint32_t slots = 6;      // of fast
+    uint32_t reserve = 300;  // tunable
+    uint32_t per_sector = 2; // records in a metadata sector
+    uint32_t hot = 4;        // extents that get most requests
+    uint32_t fua = 10;       // percent of the writes
+    uint32_t discard = 12;   // percent of the requests
+    uint32_t read = 40;      // percent of the requests
+    uint32_t small = 25;     // percent of the writes are smaller than a unit
+    uint32_t commit = 7;     // percent of the steps go to commits
+    uint32_t flush = 3;      // and to flushes
+    uint32_t background = 5; // and to decisions of the engine
+    uint32_t fill = 20;      // percent of the reads bring their extent to fast
+};
+
+// What a power cut leaves, and what the user knows of it.
+struct World {
+    explicit World(const Options& options);
+
+    Device fast, bulk;
+    Oracle oracle;
+};
+
+class Sim {
+public:
+    explicit Sim(const Options& options);
+    Sim(const Sim&) = delete;
+
+    void step(uint64_t number, uint64_t dice); // numbers grow
+    void settle();                             // lets everything in flight end
+    void read_everything();
+    // Destages and forgets everything and reads it again; then no slot may be missing.
+    void prove();
+    // Becomes what a cut of the other leaves, recovers and reads every sector. The same number
+    // loses the same writes.
+    void crash_of(const Sim& other, uint64_t number);
+    void check(); // the invariants that hold between any two steps
+
+    uint64_t number() const { return number_; }
+    const std::string& failure() const { return failure_; }
+    bool ok() const { return failure_.empty(); }
+
+    // Work done: a history that does nothing proves nothing.
+#define HT_SIM_COUNTS(each)                                                                        \
+    each(fast) each(home) each(joined) each(waits) each(commits) each(failed_commits)              \
+        each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
+            each(evictions) each(discards) each(intents) each(admitted) each(refused)              \
+                each(reloads) each(cuts)
+    struct Counts {
+#define HT_SIM_COUNT(name) uint64_t name = 0;
+        HT_SIM_COUNTS(HT_SIM_COUNT)
+#undef HT_SIM_COUNT
+        uint64_t clean_before = 0, clean_kept = 0; // extents that were clean at a cut
+
+        std::vector<std::pair<const char*, uint64_t>> named() const;
+        void add(const Counts& other);
+        void add_kept(const Counts& other);
+    };
+    Counts counts;
+    bool verbose = false;
+
+private:
+    enum class Stage { Ask, Apply, End, Commit, Tee };
+
+    // A user's request, or what is left of it: [req.from, req.to) within its extent.
+    struct Request {
+        uint64_t number = 0; // of the step that submitted it; of a write also its version
+        ht_request req{};
+        uint32_t first = 0, end = 0;
+        bool fua = false;
+        Stage stage = Stage::Ask;
+        ht_answer answer{};
+        uint64_t write = 0;           // in flight on a device
+        uint64_t commit = 0;          // goes on when this commit has ended
+        uint32_t when = 0;            // READ: submitted then
+        std::vector<uint32_t> floors; // READ: what it must at least see, by sector
+        std::vector<Tag> seen;        // READ
+        bool record = false;          // FUA: some piece lies in fast and has to be recorded
+        bool ok = true;               // of the piece that is or was in flight
+        bool tried = false;           // fast has failed a piece before
+        bool failed = false;          // the user gets an error
+        bool ended = false;
+    };
+
+    struct Transfer {
+        uint64_t number = 0;
+        bool fill = false;
+        ht_move move{};
+        uint64_t tee = 0; // the write whose data it takes; 0: it reads home
+        bool fua = false;
+        int step = 0;
+        uint64_t write = 0;
+        std::vector<Tag> data;
+        bool ok = true;
+        bool ended = false;
+    };
+
+    struct Commit {
+        int step = 0; // 0: none
+        uint64_t number = 0;
+        std::vector<uint32_t> sectors;
+        std::vector<std::vector<ht_record>> records;
+        std::vector<Sector> images;
+        uint64_t write = 0; // of the first sector
+        size_t written = 0;
+        bool bulk = false;
+        Device::Flush fast_flush{}, bulk_flush{};
+    };
+
+    struct Flush {
+        uint64_t number = 0;
+        Oracle::Covered covered;
+        uint64_t commit = 0;
+    };
+
+    struct Residency {
+        uint32_t extent = 0;
+        std::array<u16, HT_UNITS_MAX / 16> valid{};
+    };
+
+    enum { FAST, BULK };
+
+    void fail(const std::string& what);
+    [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) const;
+    bool chance(unsigned percent) {
+        return dice_.chance(percent);
+    }
+    uint32_t below(uint64_t n) {
+        return dice_.below(n);
+    }
+    // A request to this device fails.
+    bool error(unsigned percent) {
+        return options_.errors && !quiet_ && chance(percent);
+    }
+    bool still(int device) const {
+        return !quiet_ && number_ < still_until_[device];
+    }
+    uint32_t tier_sector(uint32_t extent, uint32_t s) const {
+        return extent * options_.sectors + s;
+    }
+    uint32_t slot_sector(uint32_t slot, uint32_t s) const {
+        return slot * options_.sectors + s;
+    }
+    uint64_t meta_sector(uint32_t index) const {
+        return map_.geo.meta_start + index;
+    }
+    ht_shard& shard(uint32_t extent) {
+        return shards_[ht_shard_of(&map_, extent)];
+    }
+
+    void format();
+    void reset_map();
+    void apply_acts(uint32_t act, uint32_t slot);
+    void place(uint32_t slot, uint32_t act);
+    void record_later(uint32_t slot) {
+        changed_[ht_record_sector(&map_.geo, slot)] = true;
+    }
+
+    // sim.cpp
+    void submit();
+    bool reserve_units(const Request& r, bool taken);
+    void advance(Request& r);
+    void ask(Request& r);
+    void apply(Request& r);
+    bool end_piece(Request& r);
+    bool piece_failed(Request& r, bool by_fast);
+    void finish(Request& r);
+    void check_read(const Request& r);
+    Request whole_extent(uint32_t extent);
+    void rare();
+    bool idle() const;
+
+    // sim_move.cpp
+    void start_fill(uint32_t extent);
+    bool start_tee(Request& r);
+    void end_tee(const Transfer& t);
+    bool background();
+    void advance(Transfer& t);
+    bool step_fill(Transfer& t);
+    bool step_destage(Transfer& t);
+    void read_units(Transfer& t);
+    void write_units(Transfer& t, bool home);
+    template <typename Visit>
+    void each_sector(const Transfer& t, Visit visit) {
+        u32 unit = 0, end = 0;
+        for (; ht_move_run(&map_.geo, &t.move, &unit, &end); unit = end)
+            for (u32 s = unit * HT_UNIT_SECTORS; s < end * HT_UNIT_SECTORS; s++)
+                visit(s);
+    }
+
+    // sim_commit.cpp
+    void commit_all();
+    void start_commit();
+    void advance_commit();
+    void end_commit(bool ok);
+    void start_flush();
+    void end_flushes(bool ok);
+
+    // recover.cpp
+    void boot();
+    void load_records();
+    void read_after_cut();
+    void clean_units(std::vector<Residency>& ret) const;
+    void count_kept(const std::vector<Residency>& before);
+    void reload();
+    void evict_clean();
+    void drain();
+
+    Options options_;
+    World world_;
+
+    Dice dice_;
+    uint64_t number_ = 0;
+    uint64_t still_until_[2] = {};
+    ht_map map_{};
+    ht_engine engine_{};
+    std::vector<ht_slot> slots_;
+    std::vector<u16> bits_;
+    std::vector<u32> buckets_;
+    std::vector<ht_shard> shards_;
+    uint8_t uuid_[16] = {};
+    uint64_t commit_seq_ = 0, writes_ = 0;
+    uint64_t commits_started_ = 0, commits_ended_ = 0;
+
+    std::vector<Request> requests_;
+    std::vector<Transfer> transfers_;
+    std::vector<Flush> flushes_;
+    Commit commit_;
+    std::vector<bool> changed_;       // record sectors
+    std::vector<bool> being_written_; // units of the tier
+    bool bulk_written_ = true;        // since its last good flush
+    bool draining_ = false;
+    bool quiet_ = false; // nothing new, and no errors any more
+    std::string failure_;
+};
+
+} // namespace hintier::sim

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The simulator: core as it is in the module, optimised, on devices that are cut at every step.
+
+CRASH_SIM := $(B)/tests/crash_sim
+SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-sign-compare
+SIM_CXXFLAGS := -std=c++20 -O2 -g -Wall -Wextra -Werror -Wno-restrict
+SIM_INCLUDES := -Iuapi -Ikmod/core -Itests
+
+SIM_SOURCES := $(wildcard tests/sim/*.cpp)
+SIM_OBJECTS := $(SIM_SOURCES:%.cpp=$(B)/sim/%.o) $(CORE_SOURCES:%.c=$(B)/sim/%.o)
+
+$(CORE_SOURCES:%.c=$(B)/sim/%.o): $(B)/sim/%.o: %.c tests/sim/sim.mk
+	$(call say,CC,$< for the simulator)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CFLAGS) $(SIM_INCLUDES) -MMD -MP -c $< -o $@
+
+$(SIM_SOURCES:%.cpp=$(B)/sim/%.o): $(B)/sim/%.o: %.cpp tests/sim/sim.mk
+	$(call say,CXX,$< for the simulator)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(SIM_CXXFLAGS) $(SIM_INCLUDES) -MMD -MP -c $< -o $@
+
+$(CRASH_SIM): $(SIM_OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $^ -lpthread -o $@
+
+-include $(SIM_OBJECTS:.o=.d)

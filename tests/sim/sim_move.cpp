@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transfers between the devices, and the decisions that start them.
+
+#include "sim/sim.hpp"
+
+#include <hintier/types.h>
+
+namespace hintier::sim {
+
+namespace {
+constexpr size_t TRANSFERS = 4;
+}
+
+void Sim::start_fill(uint32_t extent) {
+    if (transfers_.size() >= TRANSFERS) return;
+    const u32 slot = ht_engine_take(&engine_, true);
+    if (slot == HT_NIL) return;
+    const u32 from = below(map_.geo.units);
+    const u32 to = from + 1 + below(map_.geo.units - from);
+    Transfer t;
+    t.number = number_;
+    t.fill = true;
+    if (!ht_fill_begin(&map_, &shard(extent), slot, extent, from, to, &t.move))
+        return ht_engine_append(&engine_, slot, HT_LIST_FREE);
+    counts.fills++;
+    transfers_.push_back(std::move(t));
+}
+
+// Write-through: a fill that takes the data from the writer and writes it home first.
+bool Sim::start_tee(Request& r) {
+    if (transfers_.size() >= TRANSFERS) return false;
+    const u32 slot = ht_engine_take(&engine_, false);
+    if (slot == HT_NIL) return false;
+    Transfer t;
+    t.number = number_;
+    t.fill = true;
+    t.tee = r.number;
+    t.fua = r.fua;
+    if (!ht_fill_begin(&map_, &shard(r.req.extent), slot, r.req.extent,
+                       r.req.from / HT_UNIT_SECTORS, r.answer.to / HT_UNIT_SECTORS, &t.move)) {
+        ht_engine_append(&engine_, slot, HT_LIST_FREE);
+        return false;
+    }
+    counts.tees++;
+    transfers_.push_back(std::move(t));
+    return true;
+}
+
+// Its data is home, or could not be brought there: the write has ended, whatever becomes of the
+// slot.
+void Sim::end_tee(const Transfer& t) {
+    for (Request& r : requests_) {
+        if (r.number != t.tee || r.stage != Stage::Tee) continue;
+        r.answer.verdict = HT_DO_DROP; // nothing is left to end
+        r.failed = !t.ok;
+        r.stage = Stage::End;
+        return;
+    }
+    fail("a written-through request has gone");
+}
+
+// One decision; false if there was none.
+bool Sim::background() {
+    ht_situation now{};
+    for (const Transfer& t : transfers_)
+        now.destaging += !t.fill;
+    now.reads_wait = chance(30);
+    now.drain = draining_;
+    u32 slot = HT_NIL, act = 0;
+    switch (ht_engine_next(&engine_, &now, &slot)) {
+    case HT_WORK_NONE:
+        break;
+    case HT_WORK_EVICT:
+        counts.evictions += ht_forget(&map_, slot, &act);
+        say("slot %u: evicted", slot);
+        place(slot, act);
+        return true;
+    case HT_WORK_DESTAGE: {
+        Transfer t;
+        t.number = number_;
+        if (!ht_destage_begin(&map_, &shard(slots_[slot].extent), slot, &t.move)) {
+            place(slot, 0);
+            break;
+        }
+        counts.destages++;
+        transfers_.push_back(std::move(t));
+        return true;
+    }
+    }
+    return false;
+}
+
+void Sim::read_units(Transfer& t) {
+    t.data.resize(options_.sectors);
+    each_sector(t, [&](u32 s) {
+        t.data[s] = t.fill ? world_.bulk.data.read(tier_sector(t.move.extent, s))
+                           : world_.fast.data.read(slot_sector(t.move.slot, s));
+    });
+}
+
+// Of a write that fails some sectors may be written.
+void Sim::write_units(Transfer& t, bool home) {
+    t.ok = !error(10);
+    t.write = ++writes_;
+    each_sector(t, [&](u32 s) {
+        if (!t.ok && chance(50)) return;
+        if (home)
+            world_.bulk.data.put(t.write, tier_sector(t.move.extent, s), t.data[s]);
+        else
+            world_.fast.data.put(t.write, slot_sector(t.move.slot, s), t.data[s]);
+    });
+}
+
+// Each number is a step: [write home, its end,] read home, write the slot, its end, finish.
+bool Sim::step_fill(Transfer& t) {
+    enum { TEE, TEE_END, READ, WRITE, WRITE_END, FINISH };
+    switch (t.step) {
+    case TEE:
+        t.step = t.tee ? TEE_END : READ;
+        if (!t.tee) return false;
+        t.data.resize(options_.sectors);
+        each_sector(t, [&](u32 s) {
+            t.data[s] = {tier_sector(t.move.extent, s), uint32_t(t.tee)};
+        });
+        write_units(t, true);
+        return false;
+    case TEE_END:
+        world_.bulk.data.complete(t.write, t.fua && t.ok);
+        bulk_written_ = true;
+        end_tee(t);
+        t.step = t.ok ? WRITE : FINISH;
+        return false;
+    case READ:
+        t.ok = !error(5);
+        read_units(t);
+        t.step = t.ok ? WRITE : FINISH;
+        return false;
+    case WRITE:
+        t.ok = ht_fill_wanted(&map_, &t.move);
+        t.step = t.ok ? WRITE_END : FINISH;
+        if (t.ok) write_units(t, false);
+        return false;
+    case WRITE_END:
+        world_.fast.data.complete(t.write);
+        t.step = FINISH;
+        return false;
+    default:
+        bool valid = false;
+        const u32 act = ht_fill_finish(&map_, &t.move, t.ok, &valid);
+        counts.valid_fills += valid;
+        place(t.move.slot, act);
+        return true;
+    }
+}
+
+bool Sim::step_destage(Transfer& t) {
+    enum { READ, WRITE, WRITE_END, FINISH };
+    switch (t.step++) {
+    case READ:
+        t.ok = !error(5);
+        read_units(t);
+        if (!t.ok) t.step = FINISH;
+        return false;
+    case WRITE:
+        write_units(t, true);
+        return false;
+    case WRITE_END:
+        world_.bulk.data.complete(t.write);
+        bulk_written_ = true;
+        return false;
+    default:
+        bool clean = false;
+        const u32 act = ht_destage_finish(&map_, &t.move, t.ok, &clean);
+        counts.clean_destages += clean;
+        place(t.move.slot, act);
+        return true;
+    }
+}
+
+void Sim::advance(Transfer& t) {
+    if (still(FAST) || still(BULK)) return;
+    say("slot %u: %s of extent %u, step %d", t.move.slot, t.fill ? "fill" : "destage",
+        t.move.extent, t.step);
+    t.ended = t.fill ? step_fill(t) : step_destage(t);
+}
+
+} // namespace hintier::sim
