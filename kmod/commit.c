@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commits: make records durable, in the order that core/record.h states, and release who waits.
+ * Commits: make records durable, in the order that core/commit.h states, and release who waits.
  *
  * One commit runs at a time and takes everything that changed before it began, so that many
  * waiters share its flushes. It starts at once when somebody waits, else when the oldest change
@@ -61,34 +61,31 @@ static void batch_flush(struct ht_tier *t, struct batch *b, struct block_device 
 					 &t->xfer_bios));
 }
 
-/*
- * Flushes fast, and bulk if asked and if it was written since its last good flush (R1). A bulk
- * that fails spoils this commit; a fast device that cannot be flushed is given up.
- */
-static int flush_both(struct ht_tier *t, bool bulk)
+/* Flushes devices side by side; HT_ON_* of those that failed. */
+static u8 flush_devices(struct ht_tier *t, u8 devices)
 {
-	struct batch fast_batch, bulk_batch;
-	int r, r_bulk;
+	struct batch fast, bulk;
+	u8 failed = 0;
 
-	bulk = bulk && atomic_xchg(&t->bulk_written, 0);
-	batch_init(&fast_batch);
-	batch_init(&bulk_batch);
-	batch_flush(t, &fast_batch, t->fast->bdev);
-	if (bulk)
-		batch_flush(t, &bulk_batch, t->bulk->bdev);
-	r_bulk = batch_wait(&bulk_batch);
-	r = batch_wait(&fast_batch);
-	if (r_bulk) {
-		atomic_set(&t->bulk_written, 1);
+	batch_init(&fast);
+	batch_init(&bulk);
+	if (devices & HT_ON_FAST)
+		batch_flush(t, &fast, t->fast->bdev);
+	if (devices & HT_ON_BULK)
+		batch_flush(t, &bulk, t->bulk->bdev);
+	if (batch_wait(&bulk)) {
+		failed |= HT_ON_BULK;
 		ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 	}
-	if (r)
-		ht_tier_degrade(t, HINTIER_MODE_BYPASS, "cannot flush the fast device");
-	return r ? r : r_bulk;
+	if (batch_wait(&fast)) {
+		failed |= HT_ON_FAST;
+		ht_count(t, HINTIER_C_ERRORS_FAST, 1);
+	}
+	return failed;
 }
 
-/* Writes the blocks of this round, neighbours in one bio. */
-static int write_blocks(struct ht_tier *t, u32 count)
+/* Writes the blocks of this round, neighbours in one bio; HT_ON_FAST if that fails. */
+static u8 write_blocks(struct ht_tier *t, u32 count)
 {
 	struct batch b;
 	u32 i = 0, run;
@@ -111,7 +108,10 @@ static int write_blocks(struct ht_tier *t, u32 count)
 	}
 	ht_count(t, HINTIER_C_META_WRITE_BYTES, (u64)count << PAGE_SHIFT);
 	ht_count(t, HINTIER_C_FAST_WRITE_BYTES, (u64)count << PAGE_SHIFT);
-	return batch_wait(&b);
+	if (!batch_wait(&b))
+		return 0;
+	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
+	return HT_ON_FAST;
 }
 
 /* ---- gather and publish -------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static u32 slot_end(const struct ht_geometry *geo, u32 sector)
 }
 
 /* Fills one block's page; returns what its records need, and counts those that changed. */
-static u32 gather_block(struct ht_tier *t, u32 block, void *page, u32 *records)
+static u32 gather_block(struct ht_tier *t, u64 seq, u32 block, void *page, u32 *records)
 {
 	const struct ht_geometry *geo = &t->map.geo;
 	struct gathering g;
@@ -161,28 +161,33 @@ static u32 gather_block(struct ht_tier *t, u32 block, void *page, u32 *records)
 			if (g.record.used)
 				ht_record_put(geo, sector, slot % geo->per_sector, &g.record);
 		}
-		ht_records_seal(t->uuid, index, t->commit_seq, sector);
+		ht_records_seal(t->uuid, index, seq, sector);
 	}
 	return all;
 }
 
-/* Takes changed blocks from *cursor on into this round; returns how many. */
-static u32 gather(struct ht_tier *t, u32 *cursor, u32 *needs, u32 *records)
+/* Takes changed blocks into this round; returns how many records in them have changed. */
+static u32 gather(struct ht_tier *t, const struct ht_commit *c, struct ht_commit_done *done)
 {
-	u32 count = 0;
+	u32 block = c->cursor, records = 0;
 
-	while (count < HT_COMMIT_BLOCKS) {
-		*cursor = find_next_bit(t->changed, t->nr_blocks, *cursor);
-		if (*cursor >= t->nr_blocks)
+	done->count = 0;
+	done->needs = 0;
+	while (done->count < HT_COMMIT_BLOCKS) {
+		block = find_next_bit(t->changed, t->nr_blocks, block);
+		if (block >= t->nr_blocks)
 			break;
-		clear_bit(*cursor, t->changed);
+		clear_bit(block, t->changed);
 		/* Cleared first: what changes while we look sets it again. */
 		smp_mb__after_atomic();
-		*needs |= gather_block(t, *cursor, page_address(t->meta_pages[count]), records);
-		t->batch[count++] = (*cursor)++;
+		done->needs |= gather_block(t, c->seq, block,
+					    page_address(t->meta_pages[done->count]), &records);
+		t->batch[done->count++] = block++;
 		cond_resched();
 	}
-	return count;
+	done->next = block;
+	done->more = done->count == HT_COMMIT_BLOCKS;
+	return records;
 }
 
 /* `context` is the sector that is durable now, or NULL if it is not. */
@@ -223,35 +228,57 @@ static void publish(struct ht_tier *t, u32 count, bool ok)
 
 /* ---- the commit ---------------------------------------------------------------------------- */
 
-/* One round: at most HT_COMMIT_BLOCKS blocks. Returns 0 or an errno. */
-static int commit_round(struct ht_tier *t, u32 *cursor, bool flush, bool *more)
+static bool any_dirty(struct ht_tier *t)
 {
-	u64 start = ktime_get_ns();
-	u32 needs = 0, records = 0, count;
-	int r;
-
-	t->commit_seq++;
-	count = gather(t, cursor, &needs, &records);
-	*more = count == HT_COMMIT_BLOCKS;
-	if (!count && !flush)
-		return 0;
-	r = flush_both(t, flush || (needs & HT_GATHER_BULK));
-	if (!count)
-		return r;
-	if (!r) {
-		r = write_blocks(t, count);
-		if (r)
-			ht_tier_degrade(t, HINTIER_MODE_BYPASS, "cannot write metadata");
-	}
-	if (!r)
-		r = flush_both(t, false);
-	publish(t, count, !r);
-	ht_count(t, HINTIER_C_COMMITS, 1);
-	trace_hintier_commit(t->dev->devt, records, ktime_get_ns() - start);
-	return r;
+	return ht_engine_dirty(&t->engine) || READ_ONCE(t->destaging);
 }
 
-static bool wants_flush(const struct bio_list *waiters)
+/* Carries the protocol out: every decision and the order of all this is core/commit.c's. */
+static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
+{
+	struct ht_commit_done done = { 0 };
+	enum ht_commit_action action;
+	u64 start = ktime_get_ns();
+	u32 records = 0;
+
+	for (action = ht_commit_begin(c, &t->map, &t->pair, why); action != HT_COMMIT_DONE;
+	     action = ht_commit_next(c, &done)) {
+		done.failed = 0;
+		switch (action) {
+		case HT_COMMIT_STATE:
+			if (ht_meta_write_state(t, HT_ROLE_BULK))
+				done.failed = HT_ON_BULK;
+			break;
+		case HT_COMMIT_GATHER:
+			start = ktime_get_ns();
+			records = gather(t, c, &done);
+			break;
+		case HT_COMMIT_TAKE:
+			done.written = atomic_xchg(&t->bulk_written, 0);
+			break;
+		case HT_COMMIT_FLUSH:
+			done.failed = flush_devices(t, c->flush);
+			break;
+		case HT_COMMIT_GIVE:
+			atomic_set(&t->bulk_written, 1);
+			break;
+		case HT_COMMIT_WRITE:
+			done.failed = write_blocks(t, c->count);
+			break;
+		case HT_COMMIT_PUBLISH:
+		case HT_COMMIT_REVERT:
+			publish(t, c->count, action == HT_COMMIT_PUBLISH);
+			ht_count(t, HINTIER_C_COMMITS, 1);
+			trace_hintier_commit(t->dev->devt, records, ktime_get_ns() - start);
+			break;
+		case HT_COMMIT_DONE:
+			break;
+		}
+		done.dirty = any_dirty(t);
+	}
+}
+
+static bool waits_for_flush(const struct bio_list *waiters)
 {
 	struct bio *bio;
 
@@ -261,62 +288,63 @@ static bool wants_flush(const struct bio_list *waiters)
 	return false;
 }
 
-static void release(struct ht_tier *t, struct bio_list *waiters, int error)
+static enum ht_waiter waiter_of(const struct ht_io *io)
+{
+	if (io->flags & HT_IO_FLUSH)
+		return HT_WAITS_FLUSH;
+	return io->flags & HT_IO_SYNC ? HT_WAITS_FUA : HT_WAITS_TURN;
+}
+
+static void release(struct ht_tier *t, const struct ht_commit *c, struct bio_list *waiters)
 {
 	struct bio *bio;
 
 	while ((bio = bio_list_pop(waiters))) {
-		struct ht_io *io = ht_io_of(bio);
-
-		/* After a failure the others find the tier degraded, and learn more from that. */
-		if (io->flags & (HT_IO_FLUSH | HT_IO_SYNC))
-			ht_io_fail(bio, errno_to_blk_status(error));
-		else if (error && t->map.mode < HINTIER_MODE_BYPASS)
+		switch (ht_commit_tell(c, waiter_of(ht_io_of(bio)))) {
+		case HT_TOLD_DONE:
+			ht_io_fail(bio, BLK_STS_OK);
+			break;
+		case HT_TOLD_ERROR:
 			ht_io_fail(bio, BLK_STS_IOERR);
-		else
+			break;
+		case HT_TOLD_AGAIN:
 			ht_park_retry(t, bio);
+			break;
+		}
 	}
-}
-
-/* Bypass: no records can be written any more, only bulk is flushed. */
-static int commit_bypass(struct ht_tier *t)
-{
-	struct batch b;
-
-	batch_init(&b);
-	batch_flush(t, &b, t->bulk->bdev);
-	return batch_wait(&b);
 }
 
 /* Commits all that has changed until now; from process context. */
 int ht_commit(struct ht_tier *t)
 {
 	struct bio_list waiters;
+	struct ht_commit commit;
 	unsigned long flags;
-	bool flush, more = true;
-	u32 cursor = 0;
-	int r = 0;
+	u32 why = 0;
+	u8 mode;
 
 	mutex_lock(&t->commit_mutex);
 	spin_lock_irqsave(&t->wait_lock, flags);
 	waiters = t->commit_wait;
 	bio_list_init(&t->commit_wait);
 	spin_unlock_irqrestore(&t->wait_lock, flags);
-	flush = wants_flush(&waiters) || atomic_xchg(&t->suspect, 0);
+	if (waits_for_flush(&waiters))
+		why |= HT_COMMIT_FOR_FLUSH;
+	if (atomic_xchg(&t->suspect, 0))
+		why |= HT_COMMIT_FOR_PROBE;
 
 	atomic_set(&t->armed, 0);
 	/* Before we look at what has changed: pairs with ht_record_later(). */
 	smp_mb__after_atomic();
-	if (t->map.mode >= HINTIER_MODE_BYPASS)
-		r = commit_bypass(t);
-	else
-		while (more && !r)
-			r = commit_round(t, &cursor, flush, &more);
+	mode = t->map.mode;
+	run(t, &commit, why);
+	if (t->map.mode != mode)
+		ht_tier_degraded(t, mode);
 	mutex_unlock(&t->commit_mutex);
 
-	release(t, &waiters, r);
+	release(t, &commit, &waiters);
 	ht_worker_kick(t);
-	return r;
+	return commit.failed ? -EIO : 0;
 }
 
 void ht_commit_kick(struct ht_tier *t)

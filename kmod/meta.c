@@ -101,19 +101,18 @@ static int read_state(struct ht_tier *t, struct block_device *bdev, u32 role, st
 	return r;
 }
 
-/* Writes the state to its older copy, durably. */
-static int write_state(struct ht_tier *t, struct block_device *bdev, u32 role,
-		       struct ht_state *state)
+/* Writes pair.next to the older copy, durably. */
+int ht_meta_write_state(struct ht_tier *t, u32 role)
 {
+	struct block_device *bdev = role == HT_ROLE_FAST ? t->fast->bdev : t->bulk->bdev;
 	void *page = (void *)get_zeroed_page(GFP_NOIO);
 	int r;
 
 	if (!page)
 		return -ENOMEM;
-	state->seq++;
-	ht_state_encode(t->uuid, role, state, page);
+	ht_state_encode(t->uuid, role, &t->pair.next, page);
 	r = ht_sync_io(bdev, REQ_OP_WRITE | REQ_SYNC | REQ_META | REQ_PREFLUSH | REQ_FUA,
-		       ht_state_sector(state->seq), page, PAGE_SIZE);
+		       ht_state_sector(t->pair.next.seq), page, PAGE_SIZE);
 	free_page((unsigned long)page);
 	if (r)
 		DMERR("%pg: cannot write state of the pair: %d", bdev, r);
@@ -123,7 +122,7 @@ static int write_state(struct ht_tier *t, struct block_device *bdev, u32 role,
 /* ---- records -------------------------------------------------------------------------------- */
 
 static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sector,
-				   enum ht_trust trust)
+				   enum ht_trust trust, bool *ret_dirty)
 {
 	const struct ht_geometry *geo = &t->map.geo;
 	struct ht_record record;
@@ -136,7 +135,7 @@ static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sec
 	/* A sequence number near the end of its range would wrap: nobody wrote that many. */
 	if (seq >> 62)
 		return HT_REFUSE_RECORD;
-	t->commit_seq = max(t->commit_seq, seq);
+	t->pair.commit_seq = max(t->pair.commit_seq, seq);
 	for (u32 nth = 0; nth < geo->per_sector; nth++) {
 		u64 slot = (u64)index * geo->per_sector + nth;
 
@@ -147,11 +146,12 @@ static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sec
 			why = ht_record_load(&t->map, slot, &record, trust);
 		if (why != HT_OK)
 			return why;
+		*ret_dirty |= record.used && ht_list_of(&t->map, slot) == HT_LIST_DIRTY;
 	}
 	return HT_OK;
 }
 
-static int load_records(struct ht_tier *t, enum ht_trust trust)
+static int load_records(struct ht_tier *t, enum ht_trust trust, bool *ret_dirty)
 {
 	const struct ht_geometry *geo = &t->map.geo;
 	const u32 step = LOAD_BYTES / HT_SECTOR_BYTES;
@@ -168,7 +168,8 @@ static int load_records(struct ht_tier *t, enum ht_trust trust)
 		r = ht_sync_io(t->fast->bdev, REQ_OP_READ | REQ_META, geo->meta_start + at, buffer,
 			       count * HT_SECTOR_BYTES);
 		for (u32 i = 0; i < count && !r; i++) {
-			why = load_sector(t, at + i, buffer + i * HT_SECTOR_BYTES, trust);
+			why = load_sector(t, at + i, buffer + i * HT_SECTOR_BYTES, trust,
+					  ret_dirty);
 			if (why != HT_OK) {
 				DMERR("%pg: record sector %u: %s", t->fast->bdev, at + i,
 				      ht_refusal_text(why));
@@ -186,70 +187,65 @@ static int load_records(struct ht_tier *t, enum ht_trust trust)
 /* Reads all that changes; into an empty map. */
 int ht_meta_load(struct ht_tier *t)
 {
-	enum ht_trust trust = HT_TRUST_ALL;
-	bool agree;
+	struct ht_state fast, bulk;
+	enum ht_refusal why;
+	enum ht_trust trust;
+	bool dirty = false;
 	int r;
 
-	r = read_state(t, t->fast->bdev, HT_ROLE_FAST, &t->fast_state);
+	r = read_state(t, t->fast->bdev, HT_ROLE_FAST, &fast);
 	if (!r)
-		r = read_state(t, t->bulk->bdev, HT_ROLE_BULK, &t->bulk_state);
+		r = read_state(t, t->bulk->bdev, HT_ROLE_BULK, &bulk);
 	if (r)
 		return r;
-	/* R13: bulk moves on alone only when fast was away. */
-	agree = t->fast_state.epoch == t->bulk_state.epoch ||
-		((t->fast_state.flags & HT_STATE_MOVING) &&
-		 t->fast_state.epoch + 1 == t->bulk_state.epoch);
-	if (!agree)
-		trust = t->discard_dirty ? HT_TRUST_NONE : HT_TRUST_DIRTY;
-	t->commit_seq = t->fast_state.commit_seq;
-	r = load_records(t, trust);
-	if (r || agree)
+	trust = ht_pair_load(&t->pair, &fast, &bulk, t->discard_dirty);
+	r = load_records(t, trust, &dirty);
+	if (r)
 		return r;
-	for (u32 slot = 0; slot < t->map.geo.slots; slot++) {
-		if (ht_list_of(&t->map, slot) != HT_LIST_DIRTY)
-			continue;
-		DMERR("%pg: bulk was written without this device, which holds newer data: add option discard_dirty to give that up",
-		      t->fast->bdev);
+	t->map.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
+	why = ht_pair_judge(&t->pair, dirty);
+	if (why != HT_OK) {
+		DMERR("%pg: %s", t->fast->bdev, ht_refusal_text(why));
 		return -EUCLEAN;
 	}
-	DMWARN("%pg: bulk was written without this device: what it holds is void", t->fast->bdev);
+	if (t->pair.differ)
+		DMWARN("%pg: one device was written without the other: what fast holds clean is void",
+		       t->fast->bdev);
 	return 0;
 }
 
-/* Says on both devices that the tier runs; before the first request. */
+/* Says on both devices what core/pair.h wants said. */
+static int reach(struct ht_tier *t, enum ht_pair_goal goal)
+{
+	enum ht_pair_action action = ht_pair_begin(&t->pair, goal, ht_engine_dirty(&t->engine));
+	int r = 0;
+
+	for (; action != HT_PAIR_DONE; action = ht_pair_next(&t->pair, !r)) {
+		switch (action) {
+		case HT_PAIR_COMMIT:
+			r = ht_commit(t);
+			break;
+		case HT_PAIR_WRITE_FAST:
+			r = ht_meta_write_state(t, HT_ROLE_FAST);
+			break;
+		case HT_PAIR_WRITE_BULK:
+			r = ht_meta_write_state(t, HT_ROLE_BULK);
+			break;
+		default:
+			return r ? r : -EIO;
+		}
+	}
+	return 0;
+}
+
+/* Before the first request. */
 int ht_meta_start(struct ht_tier *t)
 {
-	int r;
-
-	t->bulk_state.flags = HT_STATE_HAS_DIRTY;
-	t->fast_state.flags = 0;
-	t->fast_state.epoch = t->bulk_state.epoch;
-	t->fast_state.commit_seq = t->commit_seq;
-	r = write_state(t, t->bulk->bdev, HT_ROLE_BULK, &t->bulk_state);
-	if (!r)
-		r = write_state(t, t->fast->bdev, HT_ROLE_FAST, &t->fast_state);
-	return r;
+	return reach(t, HT_PAIR_START);
 }
 
-/* The clean stop: everything is committed and nothing in flight. */
+/* After the last one: the clean stop. */
 int ht_meta_stop(struct ht_tier *t)
 {
-	int r;
-
-	t->fast_state.flags = HT_STATE_CLEAN_STOP;
-	t->fast_state.commit_seq = t->commit_seq;
-	t->bulk_state.flags = HT_STATE_CLEAN_STOP;
-	if (ht_engine_dirty(&t->engine))
-		t->bulk_state.flags |= HT_STATE_HAS_DIRTY;
-	r = write_state(t, t->fast->bdev, HT_ROLE_FAST, &t->fast_state);
-	if (!r)
-		r = write_state(t, t->bulk->bdev, HT_ROLE_BULK, &t->bulk_state);
-	return r;
-}
-
-/* R14: before the first home write without fast, so that its clean units are void for ever. */
-int ht_meta_move_epoch(struct ht_tier *t)
-{
-	t->bulk_state.epoch++;
-	return write_state(t, t->bulk->bdev, HT_ROLE_BULK, &t->bulk_state);
+	return reach(t, HT_PAIR_STOP);
 }

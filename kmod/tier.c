@@ -246,6 +246,9 @@ int ht_tier_activate(struct ht_tier *t)
 	}
 	memalloc_noio_restore(noio);
 	if (r) {
+		cancel_delayed_work_sync(&t->commit_timer);
+		flush_workqueue(t->wq);
+		cancel_delayed_work_sync(&t->commit_timer);
 		ht_dev_unclaim(t->dev, t);
 		return r;
 	}
@@ -273,11 +276,9 @@ void ht_tier_deactivate(struct ht_tier *t)
 	cancel_delayed_work_sync(&t->commit_timer);
 	flush_work(&t->commit_work);
 	flush_work(&t->worker);
-	ht_commit(t);
+	ht_meta_stop(t);
 	flush_workqueue(t->wq);
 	cancel_delayed_work_sync(&t->commit_timer);
-	if (t->map.mode < HINTIER_MODE_BYPASS)
-		ht_meta_stop(t);
 	t->dev->epoch = t->map.epoch;
 	t->loaded = false;
 	ht_dev_unclaim(t->dev, t);
@@ -285,19 +286,14 @@ void ht_tier_deactivate(struct ht_tier *t)
 
 /* ---- failure -------------------------------------------------------------------------------- */
 
-/* Modes only get worse. One log line and one event for each step; from process context. */
-void ht_tier_degrade(struct ht_tier *t, enum hintier_mode mode, const char *why)
+/* A commit has found out. Modes only get worse: one log line and one event for each step. */
+void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old)
 {
-	u32 old = t->map.mode;
+	u32 mode = t->map.mode;
 
-	if (mode <= old)
-		return;
-	if (mode == HINTIER_MODE_BYPASS && ht_meta_move_epoch(t))
-		mode = HINTIER_MODE_FAIL;
-	WRITE_ONCE(t->map.mode, mode);
 	WRITE_ONCE(t->dev->mode, mode);
-	DMERR("%s: %s: %s: now in mode %s", dm_table_device_name(t->ti->table), t->fast->name, why,
-	      ht_mode_name(mode));
+	DMERR("%s: %s: cannot write or flush the fast device: now in mode %s",
+	      dm_table_device_name(t->ti->table), t->fast->name, ht_mode_name(mode));
 	ht_event(t->dev, HINTIER_EV_MODE, old, mode, 0, 0);
 	dm_table_event(t->ti->table);
 	wake_up_all(&t->drained);

@@ -19,9 +19,11 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "core/commit.h"
 #include "core/engine.h"
 #include "core/format.h"
 #include "core/move.h"
+#include "core/pair.h"
 #include "core/record.h"
 #include "core/shard.h"
 #include "hintier.h"
@@ -151,13 +153,11 @@ struct ht_tier {
 	unsigned long *changed;      /* bitmap: blocks with a changed record */
 	atomic_t armed;              /* the commit timer runs */
 	atomic_t suspect;            /* fast has failed a request: flush it to see if it lives */
-	atomic_t bulk_written;       /* something was written there since its last flush */
+	atomic_t bulk_written;       /* since its last good flush, see core/commit.h */
 	u32 nr_blocks;
 	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
 	struct page **meta_pages;    /* [HT_COMMIT_BLOCKS] */
-	u64 commit_seq;
-	struct ht_state fast_state;
-	struct ht_state bulk_state;
+	struct ht_pair pair;         /* commit_mutex */
 
 	spinlock_t xfer_lock;
 	struct list_head idle_xfers;
@@ -207,14 +207,14 @@ void ht_tier_destroy(struct ht_tier *t);
 int ht_tier_activate(struct ht_tier *t);
 void ht_tier_stop(struct ht_tier *t);
 void ht_tier_deactivate(struct ht_tier *t);
-void ht_tier_degrade(struct ht_tier *t, enum hintier_mode mode, const char *why);
+void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old);
 
 /* ---- meta.c: headers, states and records on the devices ---- */
 const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors);
 int ht_meta_load(struct ht_tier *t);
 int ht_meta_start(struct ht_tier *t);
 int ht_meta_stop(struct ht_tier *t);
-int ht_meta_move_epoch(struct ht_tier *t);
+int ht_meta_write_state(struct ht_tier *t, u32 role);
 int ht_sync_io(struct block_device *bdev, blk_opf_t opf, sector_t sector, void *page, u32 bytes);
 
 /* ---- io.c ---- */

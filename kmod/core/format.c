@@ -53,6 +53,8 @@ const char *ht_refusal_text(enum ht_refusal why)
 		return "device is too large for this extent size";
 	case HT_REFUSE_RECORD:
 		return "metadata is damaged: impossible slot record";
+	case HT_REFUSE_DIRTY:
+		return "one device was written without the other, and dirty data would be lost: add option discard_dirty to give it up";
 	}
 	return "unknown refusal";
 }
@@ -251,6 +253,9 @@ enum ht_refusal ht_state_decode(const u8 *uuid, u32 role, const void *copies[HT_
 		if (memcmp(disk->magic, HT_MAGIC, sizeof(disk->magic)) ||
 		    le32_to_cpu(disk->crc) != sector_crc(uuid, KIND_STATE, role,
 							 offsetof(struct ht_disk_state, crc), disk))
+			continue;
+		/* Numbers near the end of their range would wrap: nobody counted that far. */
+		if ((seq | le64_to_cpu(disk->epoch) | le64_to_cpu(disk->commit_seq)) >> 62)
 			continue;
 		if (why == HT_OK && seq <= ret->seq)
 			continue;

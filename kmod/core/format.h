@@ -128,6 +128,7 @@ enum ht_refusal {
 	HT_REFUSE_BULK_SMALL,   /* bulk device too small */
 	HT_REFUSE_LARGE,        /* more extents or slots than 32-bit numbers hold */
 	HT_REFUSE_RECORD,       /* a record that cannot be: range, or an extent recorded twice */
+	HT_REFUSE_DIRTY,        /* the devices have moved on without each other, and would lose data */
 };
 
 /* One line for people. */

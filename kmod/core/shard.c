@@ -218,6 +218,11 @@ static void write_home(struct ht_map *map, struct ht_shard *shard, const struct 
 {
 	u16 *homing = homing_of(shard, req->extent);
 
+	/* R14: bulk does not say that it moves on alone. */
+	if (map->mode == HINTIER_MODE_FAIL) {
+		ret->verdict = HT_DO_FAIL;
+		return;
+	}
 	if (ret->slot != HT_NIL) {
 		struct ht_slot *s = slot_of(map, ret->slot);
 
@@ -338,6 +343,12 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 	if (to * HT_UNIT_SECTORS < ret->to)
 		ret->to = to * HT_UNIT_SECTORS;
 
+	/* R13: bulk says that it may lack something before it does. */
+	if (map->mode == HINTIER_MODE_WRITEBACK && map->bulk != HT_BULK_PARTIAL) {
+		map->bulk = HT_BULK_ENDING;
+		ret->verdict = HT_DO_COMMIT;
+		return;
+	}
 	if (ret->slot == HT_NIL) {
 		bool may_keep = whole && req->op == HT_REQ_WRITE && !req->no_admit;
 

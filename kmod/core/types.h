@@ -104,6 +104,13 @@ struct ht_shard {
 	u16 homing[HT_HOMING];
 };
 
+/* What bulk says of itself, see pair.h: write-back begins only once it says HAS_DIRTY. */
+enum ht_bulk {
+	HT_BULK_PARTIAL = 0, /* fast may hold the only copy of something */
+	HT_BULK_WHOLE,       /* nothing is dirty */
+	HT_BULK_ENDING,      /* nothing is yet, and a write waits for the commit that ends this */
+};
+
 /* The slot table. Everything in it is allocated by the caller, see ht_map_init(). */
 struct ht_map {
 	struct ht_geometry geo;
@@ -114,6 +121,7 @@ struct ht_map {
 	u32 shard_bits;         /* <= bucket_bits */
 	u32 epoch;              /* current write epoch */
 	u8 mode;                /* enum hintier_mode */
+	u8 bulk;                /* enum ht_bulk */
 };
 
 /* Knuth's multiplicative hash: consecutive extents go to different shards. */

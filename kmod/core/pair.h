@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The states of the pair: what is written about it as a whole on its two devices, in which order,
+ * and what a pair that is found may be trusted with (R13, R14).
+ *
+ *   start   (commit what is void)  fast MOVING N   bulk N+1   fast N+1
+ *   dirty   bulk HAS_DIRTY
+ *   stop    commit   fast CLEAN_STOP   bulk CLEAN_STOP, HAS_DIRTY if it still has
+ *   bypass  bulk N+1, HAS_DIRTY if it has
+ *
+ * Start moves the epoch, so that an image of either device that is older than the other is found
+ * out; while fast says MOVING, bulk may have the old or the new one, because no home is written
+ * before the move is complete. Bypass moves it on bulk alone, before the first home write without
+ * fast. Where epochs do not agree, clean units are void: their homes may be newer. Their records
+ * must be gone before the epochs agree again. Dirty units are never given up without being told.
+ *
+ * A goal is a row of actions; the caller carries each out and says whether it succeeded. All
+ * calls need the caller's lock of commits, or a tier that is not running.
+ */
+#ifndef HT_CORE_PAIR_H
+#define HT_CORE_PAIR_H
+
+#include "format.h"
+#include "record.h"
+
+HT_CORE_BEGIN
+
+enum ht_pair_goal {
+	HT_PAIR_START,  /* before the first request */
+	HT_PAIR_DIRTY,  /* before the first dirty acknowledgement since nothing was dirty */
+	HT_PAIR_STOP,   /* after the last request: nothing is in flight */
+	HT_PAIR_BYPASS, /* fast has failed: before the first home write without it */
+};
+
+enum ht_pair_action {
+	HT_PAIR_COMMIT,     /* a whole commit */
+	HT_PAIR_WRITE_FAST, /* write `next` to its sector, with a flush before and FUA */
+	HT_PAIR_WRITE_BULK,
+	HT_PAIR_DONE,
+	HT_PAIR_FAILED,     /* the devices say what they said before, or one of them more */
+};
+
+struct ht_pair {
+	struct ht_state fast; /* newest that is durable there */
+	struct ht_state bulk;
+	struct ht_state next; /* what the action writes */
+	u64 commit_seq;       /* newest number given to a record sector */
+	bool discard_dirty;   /* give up what is dirty on a fast device that does not agree */
+	bool differ;          /* the epochs: clean units are void */
+	bool running;         /* both devices are in use */
+	bool owed;            /* fast was given up, and no FLUSH has been told yet */
+	bool dirty;
+	u8 goal;
+	u8 step;
+};
+
+/* Takes the states that were read; answers how far the records on fast are to be trusted. */
+enum ht_trust ht_pair_load(struct ht_pair *pair, const struct ht_state *fast,
+			   const struct ht_state *bulk, bool discard_dirty);
+/* After the records: HT_REFUSE_DIRTY if something may be dirty and cannot be trusted. */
+enum ht_refusal ht_pair_judge(const struct ht_pair *pair, bool dirty);
+
+/* `dirty`: some unit is dirty. */
+enum ht_pair_action ht_pair_begin(struct ht_pair *pair, enum ht_pair_goal goal, bool dirty);
+/* What comes after an action, that succeeded or not. */
+enum ht_pair_action ht_pair_next(struct ht_pair *pair, bool ok);
+
+HT_CORE_END
+
+#endif
