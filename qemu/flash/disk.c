@@ -6,7 +6,7 @@
  *
  * makes /dev/ht_slc and /dev/ht_qlc; ideal=... makes /dev/ht_ideal (see disk.h). A device is made
  * for each parameter that is given; "default" changes nothing in the preset. Keys are those of
- * struct ht_flash_params. Statistics: report.c.
+ * struct ht_flash_params. Statistics: report.c; power cuts and faults: control.c.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -64,6 +64,23 @@ static void put_page_of_store(void *page)
 	free_page((unsigned long)page);
 }
 
+/* The write buffer of the drive that is written to. */
+static int allocate_cache(struct ht_disk *d)
+{
+	const struct ht_flash_params *p = &d->drive[0].params;
+	struct ht_cache *c = &d->cache;
+
+	if (!p->cut)
+		return 0;
+	c->media = &d->store;
+	c->write_through = p->plp || !p->vwc;
+	c->random = 1;
+	c->capacity = p->buffer / p->scale / HT_STORE_BLOCK + 1;
+	c->index = vcalloc(disk_bytes(d) / HT_STORE_BLOCK, sizeof(*c->index));
+	c->line = vcalloc(c->capacity, sizeof(*c->line));
+	return c->index && c->line ? 0 : -ENOMEM;
+}
+
 static int allocate(struct ht_disk *d)
 {
 	u32 i;
@@ -83,7 +100,7 @@ static int allocate(struct ht_disk *d)
 			return -ENOMEM;
 		ht_flash_init(&drive->flash, &drive->params, drive->dies);
 	}
-	return 0;
+	return allocate_cache(d);
 }
 
 static int add_disk_of(struct ht_disk *d)
@@ -112,6 +129,10 @@ static void free_store(struct ht_disk *d)
 {
 	void *page;
 
+	if (d->cache.line)
+		ht_cache_cut(&d->cache, 0);
+	vfree(d->cache.line);
+	vfree(d->cache.index);
 	if (d->store.leaf)
 		ht_store_erase(&d->store, 0, disk_bytes(d));
 	while ((page = ht_store_unstock(&d->store)))
@@ -188,7 +209,7 @@ static int __init ht_flash_module_init(void)
 	};
 	u32 i;
 
-	ht_report_init();
+	ht_control_init(ht_report_init(), disks, ARRAY_SIZE(disks));
 	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
 		struct ht_disk *d;
 

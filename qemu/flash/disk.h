@@ -11,6 +11,8 @@
 #include <linux/hrtimer.h>
 #include <linux/spinlock.h>
 
+#include "cache.h"
+#include "faults.h"
 #include "model.h"
 #include "store.h"
 
@@ -43,6 +45,9 @@ struct ht_disk {
 
 	spinlock_t lock; /* everything below, and the models above */
 	struct ht_store store;
+	struct ht_cache cache; /* without lines unless the parameter `cut` is set */
+	struct ht_faults faults;
+	bool off; /* after a cut, until power is restored: everything fails */
 	struct ht_command *queue; /* a heap: the earliest first */
 	u32 queued;
 	struct bio_list waiting;
@@ -63,8 +68,23 @@ void ht_disk_destroy(struct ht_disk *d);
 void ht_submit(struct bio *bio);
 void ht_queue_init(struct ht_disk *d);
 
+/* Under the lock: takes what is in flight and what waits off the disk; its data is where it is. */
+void ht_queue_drop(struct ht_disk *d, struct bio_list *ret);
+
+/*
+ * debugfs: ht_flash/control takes one command a write.
+ *
+ *   cut SEED [DEVICE...]    power goes: at one instant, all that is in flight fails, of what is
+ *                           not durable a subset stays, and until `restore` everything fails.
+ *                           Needs the parameter `cut`. Devices: slc, qlc, ideal; default: all
+ *   restore [DEVICE...]     power is back
+ *   fail DEVICE FAULT       see faults.h
+ *   heal [DEVICE...]        no faults any more
+ */
+void ht_control_init(struct dentry *root, struct ht_disk **disks, u32 count);
+
 /* debugfs: ht_flash/<name> reads as JSON; writing "reset" to it starts all counters anew. */
-void ht_report_init(void);
+struct dentry *ht_report_init(void);
 void ht_report_add(struct ht_disk *d);
 void ht_report_exit(void);
 

@@ -25,7 +25,7 @@ flash: $(FLASH_MODULES)
 
 # ---- unit tests ---------------------------------------------------------------------------
 
-FLASH_PURE := model params store
+FLASH_PURE := model params store cache faults
 FLASH_TEST := $(B)/tests/flash_test
 FLASH_OBJS := $(FLASH_PURE:%=$(B)/tests/flash/%.o) \
 	$(patsubst tests/unit/flash/%.cpp,$(B)/tests/flash/%.o,$(wildcard tests/unit/flash/*.cpp))

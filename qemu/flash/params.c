@@ -11,7 +11,7 @@
  *
  * Both are data-centre drives whose makers state power-loss protection: an acknowledged write is
  * durable, a FLUSH has nothing to wait for, and such drives report no volatile write cache. For
- * crash tests say plp=0,vwc=1.
+ * crash tests say plp=0,vwc=1,cut=1, and cut=1 alone for drives that have no volatile cache.
  */
 
 /* SLC NAND like Solidigm P5810 800 GB: 32 dies of 256 Gbit with four planes of 16 KiB. */
@@ -88,6 +88,7 @@ const struct ht_flash_key ht_flash_keys[] = {
 	KEY(plp, 0, 1),
 	KEY(vwc, 0, 1),
 	KEY(tags, 0, 1),
+	KEY(cut, 0, 1),
 	KEY(scale, 1, 1024),
 	KEY(dilation, 1, 16),
 	{}
@@ -128,8 +129,7 @@ static u32 suffix_shift(char c)
 	}
 }
 
-/* Digits and at most one suffix, all of [text, end). */
-static bool read_number(const char *text, const char *end, u64 *value)
+bool ht_flash_number(const char *text, const char *end, u64 *value)
 {
 	const char *digits = text;
 	u32 shift;
@@ -161,7 +161,7 @@ int ht_flash_parse(struct ht_flash_params *p, const char *text, const char **bad
 		if (!equals)
 			return -EINVAL;
 		key = find_key(text, (size_t)(equals - text));
-		if (!key || !read_number(equals + 1, end, &value) || value < key->min ||
+		if (!key || !ht_flash_number(equals + 1, end, &value) || value < key->min ||
 		    value > key->max)
 			return -EINVAL;
 		*ht_flash_value(p, key) = value;
@@ -180,5 +180,7 @@ const char *ht_flash_check(const struct ht_flash_params *p)
 		return "buffer holds less than two pages";
 	if (p->bytes / p->scale < 1 * MIB)
 		return "bytes is less than 1 MiB after scaling";
+	if (p->cut && p->tags)
+		return "cut needs whole blocks: tags must be 0";
 	return NULL;
 }

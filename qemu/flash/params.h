@@ -30,6 +30,9 @@ struct ht_flash_params {
 	u64 plp;	/* power-loss protection: what the write buffer holds is durable */
 	u64 vwc;	/* advertise a volatile write cache */
 	u64 tags;	/* marker + tag blocks are kept as 8 bytes */
+	u64 cut;	/* what is not durable can be lost (cache.h): with vwc=1,plp=0 what is not
+			 * flushed, else what is in flight
+			 */
 	u64 scale;
 	u64 dilation;
 };
@@ -55,6 +58,9 @@ const struct ht_flash_params *ht_flash_preset(const char *name);
  * Returns 0, or -EINVAL with *bad pointing at the word in `text` that was refused.
  */
 int ht_flash_parse(struct ht_flash_params *p, const char *text, const char **bad);
+
+/* Digits and at most one suffix K, M, G or T, all of [text, end). */
+bool ht_flash_number(const char *text, const char *end, u64 *value);
 
 /* NULL, or why no drive can be like this. */
 const char *ht_flash_check(const struct ht_flash_params *p);

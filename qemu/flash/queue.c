@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bios: contents move when they are submitted, completion comes when the model says so.
+ * Bios: contents move when they are submitted, completion comes when the model says so. Where power
+ * can be cut, they are durable at the earliest when they are acknowledged (cache.h).
  *
  * A heap of commands by time and one timer for its top; nothing sleeps, and no command needs
  * memory that is not there. Writes take pages from the store's stock, which is filled up before
@@ -52,31 +53,79 @@ static void arm(struct ht_disk *d)
 	hrtimer_start(&d->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
 }
 
+void ht_queue_drop(struct ht_disk *d, struct bio_list *ret)
+{
+	while (d->queued)
+		bio_list_add(ret, pop(d).bio);
+	bio_list_merge(ret, &d->waiting);
+	bio_list_init(&d->waiting);
+}
+
 /* ---- contents ----------------------------------------------------------------------------- */
 
-static void move_data(struct ht_disk *d, struct bio *bio)
+static void write_bytes(struct ht_disk *d, u64 offset, const void *data, u32 length)
 {
-	u64 offset = (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT;
+	if (d->cache.line)
+		ht_cache_write(&d->cache, offset, data, length);
+	else
+		ht_store_write(&d->store, offset, data, length);
+}
+
+static void read_bytes(struct ht_disk *d, u64 offset, void *data, u32 length)
+{
+	if (d->cache.line)
+		ht_cache_read(&d->cache, offset, data, length);
+	else
+		ht_store_read(&d->store, offset, data, length);
+}
+
+static void move_data(struct ht_disk *d, struct bio *bio, struct bvec_iter start)
+{
+	u64 offset = (u64)start.bi_sector << SECTOR_SHIFT;
 	bool write = op_is_write(bio_op(bio));
 	struct bvec_iter iter;
 	struct bio_vec bv;
 
-	bio_for_each_bvec(bv, bio, iter) { /* the lab has no high memory: each is one run of bytes */
+	/* The lab has no high memory: each is one run of bytes. */
+	__bio_for_each_bvec(bv, bio, iter, start) {
 		if (write)
-			ht_store_write(&d->store, offset, bvec_virt(&bv), bv.bv_len);
+			write_bytes(d, offset, bvec_virt(&bv), bv.bv_len);
 		else
-			ht_store_read(&d->store, offset, bvec_virt(&bv), bv.bv_len);
+			read_bytes(d, offset, bvec_virt(&bv), bv.bv_len);
 		offset += bv.bv_len;
 	}
 }
 
-static u64 pages_needed(const struct bio *bio)
+static void erase(struct ht_disk *d, u64 offset, u64 length)
 {
+	if (d->cache.line)
+		ht_cache_erase(&d->cache, offset, length);
+	else
+		erase(d, offset, length);
+}
+
+/* What the command has written is acknowledged now. */
+static void settle(struct ht_disk *d, const struct bio *bio)
+{
+	if (!d->cache.line || !op_is_write(bio_op(bio)))
+		return;
+	if (bio->bi_opf & REQ_PREFLUSH)
+		ht_cache_flushed(&d->cache);
+	ht_cache_written(&d->cache, (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT,
+			 bio->bi_iter.bi_size, bio->bi_opf & REQ_FUA);
+}
+
+static u64 pages_needed(const struct ht_disk *d, const struct bio *bio)
+{
+	u32 bytes = bio->bi_iter.bi_size;
+
 	switch (bio_op(bio)) {
 	case REQ_OP_WRITE:
-		return ht_store_need(bio->bi_iter.bi_size);
+		return d->cache.line ? ht_cache_need(bytes) : ht_store_need(bytes);
 	case REQ_OP_DISCARD:
 	case REQ_OP_WRITE_ZEROES:
+		if (d->cache.line && bytes <= HT_CACHE_ERASE)
+			return ht_cache_need(bytes);
 		return ht_store_need(0);
 	default:
 		return 0;
@@ -196,6 +245,7 @@ static enum hrtimer_restart expire(struct hrtimer *timer)
 			continue;
 		}
 		account(d, &command, now);
+		settle(d, command.bio);
 		bio_list_add(&done, command.bio);
 		bio = bio_list_pop(&d->waiting);
 		if (bio)
@@ -234,16 +284,16 @@ static void move_or_erase(struct ht_disk *d, struct bio *bio)
 	switch (bio_op(bio)) {
 	case REQ_OP_READ:
 	case REQ_OP_WRITE:
-		move_data(d, bio);
+		move_data(d, bio, bio->bi_iter);
 		break;
 	case REQ_OP_DISCARD:
 		d->discards++;
 		d->discard_bytes += length;
-		ht_store_erase(&d->store, offset, length);
+		erase(d, offset, length);
 		break;
 	case REQ_OP_WRITE_ZEROES:
 		d->zero_bytes += length;
-		ht_store_erase(&d->store, offset, length);
+		erase(d, offset, length);
 		break;
 	default:
 		break;
@@ -255,6 +305,8 @@ static void accept(struct ht_disk *d, struct bio *bio)
 	u64 now = ktime_get_ns();
 
 	d->commands++;
+	if (d->cache.line && (bio->bi_opf & REQ_PREFLUSH))
+		ht_cache_flush(&d->cache);
 	move_or_erase(d, bio);
 	if (d->queued < HT_QUEUE_DEPTH)
 		admit(d, now, bio);
@@ -262,6 +314,55 @@ static void accept(struct ht_disk *d, struct bio *bio)
 		bio_list_add(&d->waiting, bio);
 	arm(d);
 	d->own_ns += ktime_get_ns() - now;
+}
+
+static u32 fault_op(const struct bio *bio)
+{
+	switch (bio_op(bio)) {
+	case REQ_OP_READ:
+		return HT_FAULT_READ;
+	case REQ_OP_WRITE:
+		return bio_sectors(bio) ? HT_FAULT_WRITE : HT_FAULT_FLUSH;
+	case REQ_OP_FLUSH:
+		return HT_FAULT_FLUSH;
+	default:
+		return HT_FAULT_ERASE;
+	}
+}
+
+/* A write that meets a bad medium has written its first half. */
+static void write_half(struct ht_disk *d, struct bio *bio)
+{
+	struct bvec_iter half = bio->bi_iter;
+
+	half.bi_size = round_down(half.bi_size / 2, SECTOR_SIZE);
+	move_data(d, bio, half);
+	if (d->cache.line)
+		ht_cache_written(&d->cache, (u64)half.bi_sector << SECTOR_SHIFT, half.bi_size,
+				 false);
+}
+
+/* Under the lock: does the command fail? */
+static blk_status_t fault(struct ht_disk *d, struct bio *bio)
+{
+	enum ht_fault_kind kind;
+
+	if (d->off)
+		return BLK_STS_IOERR;
+	if (!d->faults.count)
+		return BLK_STS_OK;
+	if (bio->bi_opf & REQ_PREFLUSH && bio_sectors(bio) &&
+	    ht_faults_hit(&d->faults, HT_FAULT_FLUSH, 0, 0))
+		return BLK_STS_IOERR;
+	kind = ht_faults_hit(&d->faults, fault_op(bio), (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT,
+			     bio->bi_iter.bi_size);
+	if (kind == HT_FAULT_NONE)
+		return BLK_STS_OK;
+	if (kind == HT_FAULT_DEVICE)
+		return BLK_STS_IOERR;
+	if (bio_op(bio) == REQ_OP_WRITE)
+		write_half(d, bio);
+	return BLK_STS_MEDIUM;
 }
 
 static void refuse(struct bio *bio, blk_status_t status)
@@ -275,7 +376,8 @@ void ht_submit(struct bio *bio)
 	struct ht_disk *d = bio->bi_bdev->bd_disk->private_data;
 	bool nowait = bio->bi_opf & REQ_NOWAIT;
 	gfp_t gfp = nowait || in_interrupt() || irqs_disabled() ? GFP_NOWAIT : GFP_NOIO;
-	u64 need = pages_needed(bio);
+	u64 need = pages_needed(d, bio);
+	blk_status_t status = BLK_STS_OK;
 	bool accepted = false;
 	unsigned long flags;
 
@@ -291,9 +393,13 @@ void ht_submit(struct bio *bio)
 		spin_lock_irqsave(&d->lock, flags);
 		accepted = d->store.stocked >= need;
 		if (accepted)
+			status = fault(d, bio);
+		if (accepted && !status)
 			accept(d, bio);
 		spin_unlock_irqrestore(&d->lock, flags);
 	}
+	if (unlikely(status))
+		refuse(bio, status);
 }
 
 void ht_queue_init(struct ht_disk *d)

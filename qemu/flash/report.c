@@ -81,6 +81,10 @@ static int show(struct seq_file *m, void *unused)
 	seq_printf(m, "  \"commands\": %llu, \"own_ns\": %llu,\n", d->commands, d->own_ns);
 	seq_printf(m, "  \"discards\": %llu, \"discarded_bytes\": %llu, \"zeroed_bytes\": %llu,\n",
 		   d->discards, d->discard_bytes, d->zero_bytes);
+	seq_printf(m, "  \"cuts\": %llu, ", d->cache.cuts);
+	seq_printf(m, "\"cut_lost_sectors\": %llu, \"cut_kept_sectors\": %llu,\n", d->cache.lost,
+		   d->cache.kept);
+	seq_printf(m, "  \"faults_hit\": %llu,\n", d->faults.hits);
 	seq_printf(m, "  \"blocks_tagged\": %llu, \"blocks_stored\": %llu,\n", d->store.tagged,
 		   d->store.paged);
 	show_latency(m, "read_latency", &d->read_latency);
@@ -145,9 +149,10 @@ static const struct file_operations report_ops = {
 	.release = single_release,
 };
 
-void ht_report_init(void)
+struct dentry *ht_report_init(void)
 {
 	root = debugfs_create_dir("ht_flash", NULL);
+	return root;
 }
 
 void ht_report_add(struct ht_disk *d)

@@ -121,6 +121,11 @@ static struct ht_store_leaf *make_leaf(struct ht_store *s, u64 index)
 	return s->leaf[index];
 }
 
+void ht_store_reserve(struct ht_store *s, u64 block)
+{
+	make_page(s, make_leaf(s, block / HT_STORE_LEAF), block % HT_STORE_LEAF, true);
+}
+
 /* A block, or a part of one, that is not kept as a tag. */
 static void write_block(struct ht_store *s, u64 block, u32 skip, const void *data, u32 length)
 {

@@ -53,6 +53,9 @@ u64 ht_store_need(u64 bytes);
 void ht_store_write(struct ht_store *s, u64 offset, const void *data, u32 length);
 void ht_store_read(const struct ht_store *s, u64 offset, void *data, u32 length);
 
+/* Gives a block its page, which writes to parts of it then need not; takes up to 2 pages. */
+void ht_store_reserve(struct ht_store *s, u64 block);
+
 /* Zeros from here on. Parts of blocks are zeroed too, which can take up to 2 + 2 pages. */
 void ht_store_erase(struct ht_store *s, u64 offset, u64 length);
 
