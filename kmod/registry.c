@@ -81,29 +81,35 @@ static struct ht_dev *dev_create(dev_t devt, const struct ht_tier *t)
 	dev->extent_bytes = ht_extent_sectors(&t->map.geo) << SECTOR_SHIFT;
 	dev->bytes = (u64)t->ti->len << SECTOR_SHIFT;
 	dev->mode = t->wanted_mode;
-	list_add_tail(&dev->registry, &registry);
 	return dev;
 }
 
 /*
- * The handle of a mapped device, for a table that is being made. Each table leaves it once. NULL
- * without memory, an error pointer if the device has a tier over another pair.
+ * The handle of a mapped device, for a table that is being made. Each table leaves it once. An
+ * error pointer without memory, or (-EXDEV) if the device has a tier over another pair.
+ *
+ * Memory comes before the lock: a resume takes it, and memory may wait for what is suspended.
  */
 struct ht_dev *ht_dev_find_or_create(dev_t devt, const struct ht_tier *t)
 {
-	struct ht_dev *dev;
+	struct ht_dev *fresh = dev_create(devt, t), *dev;
 
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
 	mutex_lock(&registry_lock);
 	dev = find(devt);
-	if (dev && memcmp(dev->uuid, t->uuid, sizeof(dev->uuid)))
+	if (dev && memcmp(dev->uuid, t->uuid, sizeof(dev->uuid))) {
 		dev = ERR_PTR(-EXDEV);
-	else if (!dev)
-		dev = dev_create(devt, t);
-	else
+	} else if (dev) {
 		kref_get(&dev->ref);
-	if (!IS_ERR_OR_NULL(dev))
 		dev->instances++;
+	} else {
+		swap(dev, fresh);
+		list_add_tail(&dev->registry, &registry);
+		dev->instances++;
+	}
 	mutex_unlock(&registry_lock);
+	ht_dev_put(fresh);
 	return dev;
 }
 

@@ -137,10 +137,11 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	}
 	if (!error) {
 		t->dev = ht_dev_find_or_create(disk_devt(dm_disk(dm_table_get_md(ti->table))), t);
-		if (IS_ERR_OR_NULL(t->dev)) {
-			r = t->dev ? PTR_ERR(t->dev) : -ENOMEM;
+		if (IS_ERR(t->dev)) {
+			r = PTR_ERR(t->dev);
 			t->dev = NULL;
-			error = "this device already is a tier over another pair: remove it first";
+			error = r == -ENOMEM ? "out of memory" :
+				"this device already is a tier over another pair: remove it first";
 		}
 	}
 	if (error) {
