@@ -4,29 +4,20 @@
  *
  * decide() looks at the front of a bio and says how far one verdict holds: across several
  * extents if their slots follow each other on fast, or if all of it lives at home. The bio is
- * then cut there: by device mapper when it comes from map(), by a split of our own when it has
- * been parked. Nothing on the way to a slot allocates, sleeps or takes a lock of the whole tier.
+ * then cut there: by device mapper when it comes from map(); one that has been parked does piece
+ * after piece itself. So no request allocates here, whatever becomes of it, and the worker that
+ * all parked bios wait for never waits for memory. Nothing on the way to a slot sleeps or takes a
+ * lock of the whole tier.
  */
 #include "tier.h"
-
-/* A part of a parked bio. Ends into the bio that it was split from. */
-struct ht_part {
-	struct ht_io io;
-	struct ht_tier *tier;
-	struct bio bio;         /* last: bios end in their inline vectors */
-};
 
 #define RUN_MAX 4096            /* extents in one verdict */
 #define SMALL_FUA_SECTORS 64    /* R9: a FUA write below this gets no new slot */
 #define DEEP_SECTORS 128        /* reads below are never deep */
 #define SHALLOW_READS 2         /* reads in flight on bulk that still count as shallow */
 
-static void part_endio(struct bio *bio);
-
 struct ht_io *ht_io_of(struct bio *bio)
 {
-	if (bio->bi_end_io == part_endio)
-		return &container_of(bio, struct ht_part, bio)->io;
 	return dm_per_bio_data(bio, sizeof(struct ht_io));
 }
 
@@ -230,7 +221,7 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 
 	io->start = ktime_get_ns();
 	io->flags = bio->bi_opf & REQ_FUA ? HT_IO_FUA : 0;
-	io->part_failed = false;
+	io->left = 0;
 	io->tried = false;
 	io->klass = 0;
 	io->outcome = HINTIER_IO_FAST;
@@ -271,24 +262,10 @@ void ht_io_fail(struct bio *bio, blk_status_t status)
 	bio_endio(bio);
 }
 
-static void submit(struct ht_tier *t, struct bio *bio, struct ht_io *io)
-{
-	switch (execute(t, bio, io)) {
-	case DM_MAPIO_REMAPPED:
-		submit_bio_noacct(bio);
-		break;
-	case DM_MAPIO_KILL:
-		ht_io_fail(bio, BLK_STS_IOERR);
-		break;
-	}
-}
-
-/* Routes a bio that was parked; from process context. */
+/* Routes a bio that was parked, or its next piece; from process context. */
 void ht_io_route(struct ht_tier *t, struct bio *bio)
 {
-	struct ht_io *io = ht_io_of(bio), decided;
-	struct ht_part *part;
-	struct bio *front;
+	struct ht_io *io = ht_io_of(bio);
 	u32 sectors;
 
 	bio->bi_opf &= ~REQ_NOWAIT; /* here one may wait */
@@ -297,22 +274,17 @@ void ht_io_route(struct ht_tier *t, struct bio *bio)
 			submit_bio_noacct(bio);
 		return;
 	}
-	for (;;) {
-		decided = *io;
-		sectors = decide(t, bio, &decided);
-		if (sectors == bio_sectors(bio))
-			break;
-		front = bio_split(bio, sectors, GFP_NOIO, &t->split_bios);
-		part = container_of(front, struct ht_part, bio);
-		part->io = decided;
-		part->tier = t;
-		front->bi_private = bio;
-		front->bi_end_io = part_endio;
-		bio_inc_remaining(bio);
-		submit(t, front, &part->io);
+	sectors = decide(t, bio, io);
+	io->left += bio_sectors(bio) - sectors;
+	bio->bi_iter.bi_size = sectors << SECTOR_SHIFT;
+	switch (execute(t, bio, io)) {
+	case DM_MAPIO_REMAPPED:
+		submit_bio_noacct(bio);
+		break;
+	case DM_MAPIO_KILL:
+		ht_io_fail(bio, BLK_STS_IOERR);
+		break;
 	}
-	*io = decided;
-	submit(t, bio, io);
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -379,13 +351,13 @@ static bool fast_failed(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 {
 	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
 	atomic_set(&t->suspect, 1);
-	if (io->op == HT_REQ_READ && !io->part_failed && read_elsewhere(t, io)) {
+	if (io->op == HT_REQ_READ && read_elsewhere(t, io)) {
 		rewind(bio, io);
 		ht_park_retry(t, bio);
 		ht_commit_kick(t);
 		return true;
 	}
-	if (!io->tried && !io->part_failed && bio_op(bio) != REQ_OP_WRITE_ZEROES) {
+	if (!io->tried && bio_op(bio) != REQ_OP_WRITE_ZEROES) {
 		io->tried = true;
 		rewind(bio, io);
 		ht_park_commit(t, bio);
@@ -446,11 +418,25 @@ static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_st
  */
 static bool try_waiting(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 {
-	if (!(bio->bi_opf & REQ_NOWAIT) || io->part_failed || io->op == HT_REQ_DISCARD)
+	if (!(bio->bi_opf & REQ_NOWAIT) || io->op == HT_REQ_DISCARD)
 		return false;
 	rewind(bio, io);
 	ht_park_retry(t, bio);
 	return true;
+}
+
+/* The piece is done: on to the one behind it. */
+static void go_on(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+{
+	u32 done = io->iter.bi_size;
+
+	io->iter.bi_size += io->left << SECTOR_SHIFT;
+	bio_advance_iter(bio, &io->iter, done);
+	io->left = 0;
+	io->tried = false;
+	io->flags &= HT_IO_FUA;
+	rewind(bio, io);
+	ht_park_retry(t, bio);
 }
 
 int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
@@ -469,27 +455,9 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 		return DM_ENDIO_INCOMPLETE;
 	ht_account(t, stat_op(io), *status ? HINTIER_IO_ERROR : io->outcome, io->klass,
 		   io->iter.bi_sector, io->iter.bi_size, io->start);
-	return DM_ENDIO_DONE;
-}
-
-static void part_endio(struct bio *bio)
-{
-	struct ht_part *part = container_of(bio, struct ht_part, bio);
-	struct bio *parent = bio->bi_private;
-	blk_status_t status = bio->bi_status;
-
-	if (ht_io_end(part->tier, bio, &part->io, &status) == DM_ENDIO_INCOMPLETE)
-		return;
-	if (status) {
-		ht_io_of(parent)->part_failed = true;
-		if (!parent->bi_status)
-			parent->bi_status = status;
+	if (io->left && !*status) {
+		go_on(t, bio, io);
+		return DM_ENDIO_INCOMPLETE;
 	}
-	bio_put(bio);
-	bio_endio(parent);
-}
-
-unsigned int ht_io_front_pad(void)
-{
-	return offsetof(struct ht_part, bio);
+	return DM_ENDIO_DONE;
 }

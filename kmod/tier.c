@@ -59,9 +59,7 @@ static int create_engines(struct ht_tier *t)
 	t->wq = alloc_workqueue("hintier", WQ_MEM_RECLAIM, 0);
 	if (!t->wq)
 		return -ENOMEM;
-	r = bioset_init(&t->split_bios, 64, ht_io_front_pad(), 0);
-	if (!r)
-		r = bioset_init(&t->xfer_bios, 64, 0, BIOSET_NEED_BVECS);
+	r = bioset_init(&t->xfer_bios, 64, 0, BIOSET_NEED_BVECS);
 	if (!r)
 		r = create_map(t);
 	if (!r)
@@ -173,7 +171,6 @@ void ht_tier_destroy(struct ht_tier *t)
 	vfree(t->map.bits);
 	vfree(t->map.slots);
 	bioset_exit(&t->xfer_bios);
-	bioset_exit(&t->split_bios);
 	if (t->bulk)
 		dm_put_device(t->ti, t->bulk);
 	if (t->fast)

@@ -44,13 +44,14 @@ struct ht_lock_shard {
 	struct ht_shard core;
 } ____cacheline_aligned_in_smp;
 
-/* What happens to one bio, or to a part of one: lives in dm's per-bio data, or before a split. */
+/* What happens to one bio, or to a piece of one that was parked: lives in dm's per-bio data. */
 struct ht_io {
-	struct bvec_iter iter;  /* as it came, for another try */
+	struct bvec_iter iter;  /* the piece as it came, for another try */
 	u64 start;              /* ns */
 	u32 extent;             /* first one */
 	u32 count;              /* extents, in slots that follow each other */
 	u32 slot;
+	u32 left;               /* sectors of the bio behind this piece */
 	u16 from;               /* sectors: first extent from here, last one up to there */
 	u16 to;
 	u8 op;                  /* enum ht_request_op */
@@ -58,7 +59,6 @@ struct ht_io {
 	u8 outcome;             /* enum hintier_outcome */
 	u8 klass;
 	u8 flags;
-	bool part_failed;       /* a part that was split off has failed */
 	bool tried;             /* failed on fast, and asks whether fast is still there */
 };
 
@@ -176,7 +176,6 @@ struct ht_tier {
 	u32 fetch_tail;              /* oldest one with extents to start */
 	struct list_head fetch_told; /* fetch_lock */
 
-	struct bio_set split_bios;   /* parts of parked bios, struct ht_part */
 	struct bio_set xfer_bios;
 	u32 discard_granularity;     /* sectors: of what goes down to bulk, 0 for nothing */
 };
@@ -223,7 +222,6 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 struct ht_io *ht_io_of(struct bio *bio);
 void ht_io_route(struct ht_tier *t, struct bio *bio);
 void ht_io_fail(struct bio *bio, blk_status_t status);
-unsigned int ht_io_front_pad(void);
 
 /* ---- discard.c ---- */
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io);
