@@ -342,6 +342,8 @@ int ht_commit(struct ht_tier *t)
 		ht_tier_degraded(t, mode);
 	mutex_unlock(&t->commit_mutex);
 
+	if (commit.failed)
+		ht_worker_pause(t);
 	release(t, &commit, &waiters);
 	ht_worker_kick(t);
 	return commit.failed ? -EIO : 0;

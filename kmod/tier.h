@@ -127,7 +127,7 @@ struct ht_tier {
 	bool loaded;            /* between preresume and postsuspend */
 	bool stopping;          /* no new background transfers */
 	bool destage_failed;    /* since the last drain began */
-	unsigned long pause_until; /* jiffies: no destage before, one has failed */
+	unsigned long pause_until; /* jiffies: no destage or commit of the worker's before */
 	bool held_back;         /* demand reads kept the worker from destaging */
 	bool pressure;          /* worker: above the high mark, and told */
 
@@ -258,6 +258,7 @@ bool ht_xfers_idle(struct ht_tier *t);
 void ht_worker(struct work_struct *work);
 void ht_worker_again(struct work_struct *work);
 void ht_worker_kick(struct ht_tier *t);
+void ht_worker_pause(struct ht_tier *t);
 int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct ht_fetch *fetch);
 int ht_worker_drain(struct ht_tier *t);
 int ht_worker_drop_clean(struct ht_tier *t);

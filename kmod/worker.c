@@ -14,6 +14,18 @@ void ht_worker_kick(struct ht_tier *t)
 	queue_work(t->wq, &t->worker);
 }
 
+/* A transfer or a commit has failed: the background waits a second before it tries again. */
+void ht_worker_pause(struct ht_tier *t)
+{
+	WRITE_ONCE(t->pause_until, jiffies + HZ);
+	mod_delayed_work(t->wq, &t->again, HZ + 1);
+}
+
+static bool paused(struct ht_tier *t)
+{
+	return time_before(jiffies, READ_ONCE(t->pause_until));
+}
+
 static struct bio_list take(struct ht_tier *t, struct bio_list *list)
 {
 	struct bio_list taken;
@@ -195,7 +207,7 @@ static bool step(struct ht_tier *t, bool *again)
 
 	/* Without a transfer, or after a failure, none can start: let the window look full. */
 	now.destaging = READ_ONCE(t->destaging) - !!x;
-	now.full = !x || time_before(jiffies, READ_ONCE(t->pause_until));
+	now.full = !x || paused(t);
 	spin_lock_irqsave(&t->engine_lock, flags);
 	work = ht_engine_next(&t->engine, &now, &slot);
 	spin_unlock_irqrestore(&t->engine_lock, flags);
@@ -215,9 +227,11 @@ static bool step(struct ht_tier *t, bool *again)
 	return work != HT_WORK_NONE;
 }
 
+/* After a failure, and without records to write, a commit would only fail or do nothing again. */
 static bool pool_waits_for_commit(struct ht_tier *t)
 {
-	return ht_engine_wants_commit(&t->engine) &&
+	return !READ_ONCE(t->stopping) && t->map.mode < HINTIER_MODE_BYPASS && !paused(t) &&
+	       ht_engine_wants_commit(&t->engine) &&
 	       find_first_bit(t->changed, t->nr_blocks) < t->nr_blocks;
 }
 

@@ -214,8 +214,7 @@ static void finish(struct ht_xfer *x, bool ok)
 			atomic_set(&t->suspect, 1);
 		if (!is_fill(x)) {
 			WRITE_ONCE(t->destage_failed, true);
-			WRITE_ONCE(t->pause_until, jiffies + HZ);
-			queue_delayed_work(t->wq, &t->again, HZ + 1);
+			ht_worker_pause(t);
 		}
 		if (fast)
 			ht_commit_kick(t);
