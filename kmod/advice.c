@@ -294,6 +294,7 @@ int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
 
 /* ---- tunables ------------------------------------------------------------------------------- */
 
+/* Also while the tier is suspended: then it counts from the next resume on. */
 int ht_tier_set(struct ht_tier *t, const char *key, const char *value)
 {
 	u64 number;
@@ -305,8 +306,6 @@ int ht_tier_set(struct ht_tier *t, const char *key, const char *value)
 	spin_lock_irq(&t->engine_lock);
 	r = ht_tunable_set(&t->engine.tune, key, number);
 	spin_unlock_irq(&t->engine_lock);
-	if (!r)
-		ht_worker_kick(t);
 	return r;
 }
 
@@ -318,6 +317,8 @@ int ht_dev_set(struct ht_dev *dev, const char *key, const char *value)
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	r = ht_tier_set(t, key, value);
+	if (!r)
+		ht_worker_kick(t);
 	ht_dev_release(dev);
 	return r;
 }

@@ -201,29 +201,43 @@ static void target_status(struct dm_target *ti, status_type_t type, unsigned int
 	}
 }
 
+static int message_to_live(struct ht_tier *t, const char *word)
+{
+	if (!strcasecmp(word, "flush"))
+		return ht_worker_drain(t);
+	if (!strcasecmp(word, "commit"))
+		return ht_commit(t);
+	if (!strcasecmp(word, "drop_clean"))
+		return ht_worker_drop_clean(t);
+	DMERR("unknown message %s: flush, commit, drop_clean or set <key> <value>", word);
+	return -EINVAL;
+}
+
 static int target_message(struct dm_target *ti, unsigned int argc, char **argv, char *result,
 			  unsigned int maxlen)
 {
 	struct ht_tier *t = ti->private;
+	bool live;
+	int r;
 
-	if (argc == 3 && !strcasecmp(argv[0], "set"))
-		return ht_tier_set(t, argv[1], argv[2]);
-	if (argc != 1) {
+	/* Device mapper lets messages through while it suspends. */
+	live = !IS_ERR(ht_dev_hold(t->dev));
+	if (argc == 3 && !strcasecmp(argv[0], "set")) {
+		r = ht_tier_set(t, argv[1], argv[2]);
+		if (!r && live)
+			ht_worker_kick(t);
+	} else if (argc != 1) {
 		DMERR("unknown message: flush, commit, drop_clean or set <key> <value>");
-		return -EINVAL;
-	}
-	if (!t->loaded || READ_ONCE(t->stopping)) {
+		r = -EINVAL;
+	} else if (!live) {
 		DMERR("message %s: the tier is suspended: resume it first", argv[0]);
-		return -EAGAIN;
+		r = -EAGAIN;
+	} else {
+		r = message_to_live(t, argv[0]);
 	}
-	if (!strcasecmp(argv[0], "flush"))
-		return ht_worker_drain(t);
-	if (!strcasecmp(argv[0], "commit"))
-		return ht_commit(t);
-	if (!strcasecmp(argv[0], "drop_clean"))
-		return ht_worker_drop_clean(t);
-	DMERR("unknown message %s: flush, commit, drop_clean or set <key> <value>", argv[0]);
-	return -EINVAL;
+	if (live)
+		ht_dev_release(t->dev);
+	return r;
 }
 
 /* ---- what the devices below allow ----------------------------------------------------------- */

@@ -223,6 +223,20 @@ static void fill_lists(struct ht_tier *t)
 	}
 }
 
+/*
+ * Waits until nothing runs and no timer is armed. Nobody calls, no request is in flight, and
+ * `stopping` is set, so that nothing starts again.
+ */
+static void quiesce(struct ht_tier *t)
+{
+	/* One that has not seen `stopping` may still start transfers. */
+	flush_work(&t->worker);
+	wait_event(t->drained, ht_xfers_idle(t));
+	cancel_delayed_work_sync(&t->again);
+	cancel_delayed_work_sync(&t->commit_timer);
+	drain_workqueue(t->wq);
+}
+
 /* Reads what the devices hold; the tier serves requests after this. */
 int ht_tier_activate(struct ht_tier *t)
 {
@@ -244,9 +258,8 @@ int ht_tier_activate(struct ht_tier *t)
 	}
 	memalloc_noio_restore(noio);
 	if (r) {
-		cancel_delayed_work_sync(&t->commit_timer);
-		flush_workqueue(t->wq);
-		cancel_delayed_work_sync(&t->commit_timer);
+		/* What was found changed may have armed the commit's timer. */
+		quiesce(t);
 		ht_dev_unclaim(t->dev, t);
 		return r;
 	}
@@ -269,14 +282,9 @@ void ht_tier_deactivate(struct ht_tier *t)
 	if (!t->loaded)
 		return;
 	ht_dev_ready(t->dev, false);
-	wait_event(t->drained, ht_xfers_idle(t));
-	cancel_delayed_work_sync(&t->again);
-	cancel_delayed_work_sync(&t->commit_timer);
-	flush_work(&t->commit_work);
-	flush_work(&t->worker);
+	quiesce(t);
 	ht_meta_stop(t);
-	flush_workqueue(t->wq);
-	cancel_delayed_work_sync(&t->commit_timer);
+	quiesce(t);
 	t->dev->epoch = t->map.epoch;
 	t->loaded = false;
 	ht_dev_unclaim(t->dev, t);
