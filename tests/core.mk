@@ -51,12 +51,12 @@ $(ABI_TEST): $(ABI_OBJECT) $(ABI_ILP32)
 
 # ---- programs that tests call in the VM ------------------------------------------------------
 
-VM_PROGRAMS += $(B)/tests/hostile_ioctl $(B)/tests/netlink_test
+VM_PROGRAMS += $(B)/tests/hostile_ioctl $(B)/tests/netlink_test $(B)/tests/stress
 VM_TEST_CXXFLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror -Iuapi
 
 $(B)/tests/netlink_test: VM_TEST_LIBS := $(shell pkg-config --cflags --libs libnl-genl-3.0)
 
-$(B)/tests/hostile_ioctl $(B)/tests/netlink_test: $(B)/tests/%: tests/vm/%.cpp tests/vm/check.hpp \
+$(B)/tests/hostile_ioctl $(B)/tests/netlink_test $(B)/tests/stress: $(B)/tests/%: tests/vm/%.cpp tests/vm/check.hpp \
 		$(wildcard uapi/hintier/*.h) tests/core.mk
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)

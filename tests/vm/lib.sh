@@ -30,6 +30,9 @@ skip() {
 equal() { [ "$1" = "$2" ] || fail "${3:-value} is '$1', not '$2'"; }
 above() { [ "$1" -gt "$2" ] || fail "${3:-value} is $1, not above $2"; }
 
+# The debug kernel finds more in longer runs, and is slower.
+debug_kernel() { [[ $(uname -r) = *-debug ]]; }
+
 # ---- the kernel's log -------------------------------------------------------------------------
 
 log_mark() { echo "<6>hintier-test: $1" >/dev/kmsg; }
@@ -169,7 +172,9 @@ sweep() {
 	pkill -KILL fio || true
 	sleep 1
 	umount -l $MNT 2>/dev/null || true
-	for node in $(dmsetup ls | awk '/\(/ { print $1 }'); do timeout 20 dmsetup remove -f --retry "$node" || true; done
+	for node in $(dmsetup ls --target hintier | awk '/\(/ { print $1 }') $(dmsetup ls | awk '/\(/ { print $1 }'); do
+		! dmsetup info "$node" >/dev/null 2>&1 || timeout 20 dmsetup remove -f --retry "$node" || true
+	done
 	drop_disks || true
 	systemctl stop hintierd 2>/dev/null || true
 }
