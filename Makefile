@@ -58,7 +58,8 @@ INSTALLS :=   # goals of `make install`
 all: build-all
 
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
-	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk tests/tests.mk
+	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk tests/tests.mk \
+	tests/debug/debug.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help
@@ -68,6 +69,7 @@ help:
 	@echo 'make all         build the module for $(SERIES), the agent and the lab'
 	@echo 'make deps        install the Debian packages that all of this needs (root or sudo)'
 	@echo 'make test-host   unit tests only            make test-vm   tests in the VM only'
+	@echo 'make check-debug  build a debug kernel (once, 30 CPU minutes), run tests on it, count its reports'
 	@echo 'make lint        format, static checks, include arrows, licences'
 	@echo 'make install     module source (dkms), agent, unit, manuals; DESTDIR= and PREFIX= are honoured'
 	@echo 'make clean       remove build/ (downloads stay in $(CACHE))'

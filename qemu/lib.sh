@@ -40,6 +40,14 @@ apt_update() {
 		die "package lists are stale; run 'apt-get update' as root and try again"
 }
 
+# download DIR PACKAGE...
+download() {
+	# A package may have been replaced since the lists were read.
+	(cd "$1" && apt-get -qq download "${@:2}") 2>/dev/null && return
+	apt_update
+	(cd "$1" && apt-get -qq download "${@:2}")
+}
+
 # The uncompressed path of a kernel module's file, whichever compression the package chose.
 module_name() {
 	local name=${1##*/}
