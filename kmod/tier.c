@@ -202,6 +202,7 @@ static void reset(struct ht_tier *t)
 	t->fetch_tail = 1;
 	t->pressure = false;
 	t->destage_failed = false;
+	t->bulk_torn = false;
 	t->pause_until = jiffies;
 	atomic_set(&t->suspect, 0);
 	atomic_set(&t->armed, 0);

@@ -154,6 +154,7 @@ struct ht_tier {
 	atomic_t armed;              /* the commit timer runs */
 	atomic_t suspect;            /* fast has failed a request: flush it to see if it lives */
 	atomic_t bulk_written;       /* since its last good flush, see core/commit.h */
+	bool bulk_torn;              /* a destage has failed, and may have written a part */
 	u32 nr_blocks;
 	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
 	struct page **meta_pages;    /* [HT_COMMIT_BLOCKS] */

@@ -146,6 +146,8 @@ static bool settle(struct ht_xfer *x, bool ok)
 
 	if (is_fill(x)) {
 		act = ht_fill_finish(&t->map, &x->move, ok, &good);
+		if (good && READ_ONCE(t->bulk_torn))
+			atomic_set(&t->bulk_written, 1); /* R2: it may have read what was left there */
 		tell_fetch(x, good);
 		s->flags &= ~HT_F_LATE;
 	} else {
@@ -252,7 +254,13 @@ static void xfer_work(struct work_struct *work)
 	struct ht_xfer *x = container_of(work, struct ht_xfer, work);
 
 	if (x->step == STEP_WRITE) {
-		if (!is_fill(x))
+		/*
+		 * What a destage that failed has left in bulk's cache is no news to any record: the
+		 * units stay dirty. No flush need wait for a bulk that is dead; but see settle().
+		 */
+		if (!is_fill(x) && x->status)
+			WRITE_ONCE(x->tier->bulk_torn, true);
+		else if (!is_fill(x))
 			atomic_set(&x->tier->bulk_written, 1);
 		finish(x, !x->status);
 		return;
