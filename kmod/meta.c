@@ -167,6 +167,8 @@ static int load_records(struct ht_tier *t, enum ht_trust trust, bool *ret_dirty)
 
 		r = ht_sync_io(t->fast->bdev, REQ_OP_READ | REQ_META, geo->meta_start + at, buffer,
 			       count * HT_SECTOR_BYTES);
+		if (r)
+			DMERR("%pg: cannot read records: %d", t->fast->bdev, r);
 		for (u32 i = 0; i < count && !r; i++) {
 			why = load_sector(t, at + i, buffer + i * HT_SECTOR_BYTES, trust,
 					  ret_dirty);
