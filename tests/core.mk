@@ -52,11 +52,17 @@ $(ABI_TEST): $(ABI_OBJECT) $(ABI_ILP32)
 # ---- programs that tests call in the VM ------------------------------------------------------
 
 VM_PROGRAMS += $(B)/tests/hostile_ioctl $(B)/tests/netlink_test $(B)/tests/stress
+CRASH_PROGRAMS := $(patsubst tests/vm/%.cpp,$(B)/tests/%,$(wildcard tests/vm/crash_*.cpp))
+VM_PROGRAMS += $(CRASH_PROGRAMS)
 VM_TEST_CXXFLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror -Iuapi
 
 $(B)/tests/netlink_test: VM_TEST_LIBS := $(shell pkg-config --cflags --libs libnl-genl-3.0)
 
-$(B)/tests/hostile_ioctl $(B)/tests/netlink_test $(B)/tests/stress: $(B)/tests/%: tests/vm/%.cpp tests/vm/check.hpp \
+$(B)/tests/crash_sqlite: VM_TEST_LIBS := -lsqlite3
+
+$(CRASH_PROGRAMS): tests/vm/crash.hpp
+
+$(VM_PROGRAMS): $(B)/tests/%: tests/vm/%.cpp tests/vm/check.hpp \
 		$(wildcard uapi/hintier/*.h) tests/core.mk
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)

@@ -43,4 +43,4 @@ LINTS += lint-vm
 .PHONY: lint-vm
 lint-vm:
 	$(call say,SHELLCK,tests/vm)
-	$(Q)shellcheck -s bash -S warning -e SC2034 tests/vm/[0-9cd][0-9]*[a-z0-9] tests/vm/lib.sh
+	$(Q)shellcheck -s bash -S warning -e SC2034 tests/vm/[0-9cd][0-9]*[a-z0-9] tests/vm/*.sh
