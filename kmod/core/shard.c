@@ -232,7 +232,7 @@ static void write_home(struct ht_map *map, struct ht_shard *shard, const struct 
 		}
 		if (s->flags & HT_F_STALE) {
 			/* Changed already, or in the commit under way: marking it would outlast that. */
-			ret->verdict = HT_DO_COMMIT;
+			ret->verdict = map->mode >= HINTIER_MODE_BYPASS ? HT_DO_FAIL : HT_DO_COMMIT;
 			return;
 		}
 		s->gen++;
@@ -322,13 +322,16 @@ static void write_bypass(struct ht_map *map, struct ht_shard *shard, const struc
 			 u32 from, u32 to, struct ht_answer *ret)
 {
 	struct ht_slot *s = slot_of(map, ret->slot);
+	enum ht_list before = ht_list_of(map, ret->slot);
 
-	if (ht_list_of(map, ret->slot) == HT_LIST_DIRTY || (s->flags & HT_F_STALE)) {
+	if (before == HT_LIST_DIRTY || (s->flags & HT_F_STALE)) {
 		ret->verdict = HT_DO_FAIL;
 		return;
 	}
 	/* Clean: the moved pair epoch voids the record. */
 	ht_bits_clear(ht_slot_bits(map, ret->slot, HT_VALID), from, to);
+	if (ht_list_of(map, ret->slot) != before)
+		ret->act |= HT_ACT_LIST;
 	write_home(map, shard, req, ret);
 }
 

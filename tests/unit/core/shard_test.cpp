@@ -216,6 +216,25 @@ TEST(Shard, WithFastGoneDirtyUnitsFailAndTheRestLivesAtHome) {
     EXPECT_EQ(m.begin(SmallMap::request(HT_REQ_WRITE, X + 1, 0, 8)).verdict, HT_DO_HOME);
 }
 
+TEST(Shard, WithFastGoneNothingWaitsForACommit) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    m.destage(S);
+    m.map.mode = HINTIER_MODE_BYPASS;
+    ht_answer a = m.begin(write(0, 16));
+    EXPECT_EQ(a.verdict, HT_DO_HOME);
+    EXPECT_EQ(a.act & HT_ACT_LIST, HT_ACT_LIST) << "nothing is left in the slot";
+    m.end(write(0, 16), a);
+
+    SmallMap stale;
+    stale.write(X, S, 0, 16);
+    stale.commit(S);
+    stale.map.mode = HINTIER_MODE_BYPASS;
+    ht_request d = discard(0, 8);
+    d.pass = true;
+    EXPECT_EQ(stale.begin(d).verdict, HT_DO_FAIL) << "the record that claims it stays";
+}
+
 TEST(Shard, HomeWritesAreCountedUntilTheyEnd) {
     SmallMap m;
     ht_request w = write(0, 8);
