@@ -50,6 +50,11 @@ void Sim::format() {
         ht_records_init(uuid_, &map_.geo, i, image.data());
         world_.fast.meta.format(meta_sector(i), image);
     }
+    for (const ht_role role : {HT_ROLE_FAST, HT_ROLE_BULK}) {
+        Sector image;
+        ht_state_encode(uuid_, role, &pair_.next, image.data());
+        device(role).meta.format(ht_state_sector(0), image);
+    }
 }
 
 void Sim::reset_map() {
@@ -75,39 +80,134 @@ void Sim::reset_map() {
     ht_engine_init(&engine_, &map_.geo, slots_.data());
 }
 
-void Sim::load_records() {
+// ---- activation -----------------------------------------------------------------------------
+
+void Sim::load_records(ht_trust trust) {
     for (u32 sector = 0; sector < map_.geo.meta_sectors && ok(); sector++) {
         u64 seq = 0;
         const Sector& image = world_.fast.meta.read(meta_sector(sector));
         if (ht_records_check(uuid_, sector, image.data(), &seq) != HT_OK)
             return fail("a record sector is damaged");
-        commit_seq_ = std::max<uint64_t>(commit_seq_, seq);
+        pair_.commit_seq = std::max<uint64_t>(pair_.commit_seq, seq);
         for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
             const u32 slot = sector * map_.geo.per_sector + nth;
             if (slot >= map_.geo.slots) break;
             ht_record record{};
             if (ht_record_get(&map_.geo, image.data(), nth, &record) != HT_OK)
                 return fail("a record cannot be decoded");
-            if (ht_record_load(&map_, slot, &record, HT_TRUST_ALL) != HT_OK)
+            if (ht_record_load(&map_, slot, &record, trust) != HT_OK)
                 return fail("extent " + std::to_string(record.extent) + " is recorded twice");
             ht_engine_append(&engine_, slot, record.used ? ht_list_of(&map_, slot) : HT_LIST_FREE);
+            if (slots_[slot].flags & HT_F_CHANGED) record_later(slot);
         }
     }
 }
 
+// Reads what the devices hold; false if the tier refuses to run on that.
+bool Sim::load(bool discard_dirty) {
+    ht_state states[2]{};
+    for (const ht_role role : {HT_ROLE_FAST, HT_ROLE_BULK}) {
+        const void* copies[HT_STATE_COPIES];
+        for (u32 i = 0; i < HT_STATE_COPIES; i++)
+            copies[i] = device(role).meta.read(HT_STATE_SECTOR + i * HT_STATE_STRIDE).data();
+        if (ht_state_decode(uuid_, role, copies, &states[role - 1]) != HT_OK) {
+            fail("no state of the pair is whole");
+            return true;
+        }
+    }
+    reset_map();
+    changed_.assign(map_.geo.meta_sectors, false);
+    load_records(ht_pair_load(&pair_, &states[0], &states[1], discard_dirty));
+    if (pair_.differ && !world_.parted) fail("the pair's epochs differ");
+    return ht_pair_judge(&pair_, ht_engine_dirty(&engine_)) == HT_OK;
+}
+
+// The power goes on the way of some starts and stops.
+bool Sim::power_goes() {
+    if (power_left_ < 0 || power_left_--) return false;
+    say("cut on the way");
+    power_cut(*this, mix(cut_number_, 9));
+    return true;
+}
+
+// False if the power has gone before the goal was reached.
+bool Sim::reach(ht_pair_goal goal) {
+    ht_pair_action action = ht_pair_begin(&pair_, goal, ht_engine_dirty(&engine_));
+    while (action != HT_PAIR_DONE && action != HT_PAIR_FAILED) {
+        if (action == HT_PAIR_COMMIT) {
+            commit_all();
+        } else {
+            const ht_role role = action == HT_PAIR_WRITE_FAST ? HT_ROLE_FAST : HT_ROLE_BULK;
+            const uint64_t write = put_state(role);
+            if (power_goes()) return false;
+            device(role).meta.complete(write, true);
+        }
+        if (power_goes()) return false;
+        action = ht_pair_next(&pair_, true);
+    }
+    if (action == HT_PAIR_FAILED) fail("a goal of the pair is not reached");
+    return true;
+}
+
+// Bulk was written without fast, and the operator gives up what was dirty: in memory when fast was
+// given up, or by the records that it still has.
+void Sim::give_up_dirty() {
+    for (const uint32_t s : dirty_then_)
+        world_.oracle.discard(s);
+    for (const uint32_t s : dirty_sectors())
+        world_.oracle.discard(s);
+}
+
+std::vector<uint32_t> Sim::dirty_sectors() const {
+    std::vector<uint32_t> sectors;
+    for (u32 slot = 0; slot < map_.geo.slots; slot++) {
+        if (slots_[slot].extent == HT_NIL) continue;
+        const u16* dirty = ht_slot_bits(&map_, slot, HT_DIRTY);
+        for (u32 s = 0; s < options_.sectors; s++)
+            if (ht_bits_test(dirty, s / HT_UNIT_SECTORS))
+                sectors.push_back(tier_sector(slots_[slot].extent, s));
+    }
+    return sectors;
+}
+
+// False if the power has gone again before the tier could run.
+bool Sim::start() {
+    bulk_written_ = true; // nobody knows what bulk holds in its cache
+    suspect_ = false;
+    if (!load(false)) {
+        counts.refused_dirty++;
+        give_up_dirty();
+        if (!load(true)) fail("dirty data cannot be given up");
+    }
+    if (!ok()) return true;
+    const bool dirty = ht_engine_dirty(&engine_);
+    map_.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
+    if (dirty && !(pair_.bulk.flags & HT_STATE_HAS_DIRTY))
+        fail("fast holds dirty data, and bulk says that it is whole");
+    return reach(HT_PAIR_START);
+}
+
 // The tier is activated on what the devices hold.
 void Sim::boot() {
-    reset_map();
     requests_.clear();
     transfers_.clear();
     flushes_.clear();
     commit_ = {};
     commits_ended_ = commits_started_;
-    changed_.assign(map_.geo.meta_sectors, false);
     being_written_.assign(options_.extents * options_.sectors / HT_UNIT_SECTORS, false);
-    bulk_written_ = true; // nobody knows what bulk holds in its cache
-    load_records();
+    while (ok() && !start())
+        ;
+    if (!ok()) return;
+    world_.parted = false;
     check();
+}
+
+// ---- cuts -----------------------------------------------------------------------------------
+
+void Sim::power_cut(const Sim& other, uint64_t number) {
+    world_.parted = other.world_.parted;
+    world_.fast.cut_from(other.world_.fast, mix(number, 1));
+    world_.bulk.cut_from(other.world_.bulk, mix(number, 2));
 }
 
 void Sim::crash_of(const Sim& other, uint64_t number) {
@@ -116,15 +216,21 @@ void Sim::crash_of(const Sim& other, uint64_t number) {
     number_ = other.number_;
     commits_started_ = other.commits_started_;
     writes_ = other.writes_;
-    if (this != &other) world_.oracle = other.world_.oracle;
-    world_.fast.cut_from(other.world_.fast, mix(number, 1));
-    world_.bulk.cut_from(other.world_.bulk, mix(number, 2));
-    failure_.clear();
-    counts.cuts++;
+    if (this != &other) {
+        world_.oracle = other.world_.oracle;
+        failure_.clear();
+    }
     say("cut %llx", static_cast<unsigned long long>(number));
+    dirty_then_.clear();
+    if (other.world_.parted) dirty_then_ = other.dirty_sectors();
+    power_cut(other, number);
+    counts.cuts++;
+    cut_number_ = number;
+    power_left_ = int(mix(number, 3) % 24) - 12;
     boot();
+    power_left_ = -1;
     if (ok()) count_kept(before);
-    read_after_cut();
+    if (ok()) read_after_cut();
 }
 
 // C2: after a cut each sector holds something that may be there, and from now on that (C3).
@@ -149,6 +255,7 @@ void Sim::read_after_cut() {
 
 // C4: which clean units the tier has, by extent.
 void Sim::clean_units(std::vector<Residency>& ret) const {
+    if (map_.mode >= HINTIER_MODE_BYPASS || world_.parted) return;
     for (u32 slot = 0; slot < map_.geo.slots; slot++) {
         const ht_slot& s = slots_[slot];
         if (s.extent == HT_NIL || ht_list_of(&map_, slot) != HT_LIST_CLEAN) continue;
@@ -169,26 +276,39 @@ void Sim::count_kept(const std::vector<Residency>& before) {
     }
 }
 
-// A clean stop and a new start: every resident unit is still there (C4).
+// A clean stop and a new start: every resident unit is still there (C4). Without fast there is no
+// stop; it comes back with the next start.
 void Sim::reload() {
     settle();
-    commit_all();
     if (!ok()) return;
-    const std::vector<u16> bits = bits_;
-    std::vector<u32> extents;
-    for (const ht_slot& s : slots_)
-        extents.push_back(s.extent);
-    boot();
+    cut_number_ = mix(number_, 4);
+    const bool whole = map_.mode < HINTIER_MODE_BYPASS;
     counts.reloads++;
-    say("reloaded");
+    say("reload");
+    if (whole) {
+        power_left_ = below(3) ? -1 : int(below(8));
+        const bool stopped = reach(HT_PAIR_STOP);
+        power_left_ = -1;
+        const std::vector<ht_slot> slots = slots_;
+        const std::vector<u16> bits = bits_;
+        boot();
+        if (ok() && stopped) check_same(slots, bits);
+    } else {
+        dirty_then_ = dirty_sectors();
+        boot();
+    }
+    if (ok()) read_after_cut();
+}
+
+void Sim::check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& bits) {
     for (u32 slot = 0; slot < map_.geo.slots && ok(); slot++) {
-        if (slots_[slot].extent != extents[slot]) return fail("a clean stop has moved a slot");
-        if (extents[slot] == HT_NIL) continue;
+        if (slots[slot].extent != slots_[slot].extent) return fail("a clean stop moves a slot");
+        if (slots[slot].extent == HT_NIL) continue;
         for (const ht_bits which : {HT_VALID, HT_DIRTY})
             for (u32 w = 0; w < map_.geo.words; w++)
                 if (ht_slot_bits(&map_, slot, which)[w] !=
                     bits[(size_t{slot} * HT_BITS + which) * map_.geo.words + w])
-                    return fail("a clean stop has changed the units of a slot");
+                    return fail("a clean stop changes the units of a slot");
     }
 }
 
@@ -220,6 +340,7 @@ void Sim::drain() {
 }
 
 void Sim::prove() {
+    if (map_.mode >= HINTIER_MODE_BYPASS) reload();
     drain();
     read_everything();
     // C1: with nothing dirty the bulk device alone is a complete image.

@@ -151,6 +151,8 @@ void Sim::ask(Request& r) {
 
     switch (a.verdict) {
     case HT_DO_FAST:
+        if (map_.mode >= HINTIER_MODE_BYPASS)
+            fail("a request goes to the device that was given up");
         counts.fast++;
         r.stage = Stage::Apply;
         break;
@@ -191,8 +193,26 @@ void Sim::ask(Request& r) {
         r.commit = commits_started_ + 1;
         break;
     default:
-        fail("verdict " + std::to_string(a.verdict) + " with both devices alive");
+        check_refusal(r);
+        // A discard that may not go down is one all the same.
+        r.failed = r.req.op != HT_REQ_DISCARD;
+        if (!r.failed) r.answer.verdict = HT_DO_DROP;
+        r.stage = Stage::End;
     }
+}
+
+// C7: with fast gone exactly what it alone has fails, and what may not go home any more.
+void Sim::check_refusal(const Request& r) {
+    const ht_answer& a = r.answer;
+    const u32 from = r.req.from / HT_UNIT_SECTORS;
+    const u32 to = (a.to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+    const bool read = r.req.op == HT_REQ_READ;
+    if (a.verdict != HT_DO_FAIL) fail("no such verdict");
+    if (map_.mode < HINTIER_MODE_BYPASS) fail("a request fails with both devices alive");
+    if (read && (a.slot == HT_NIL || !ht_bits_all(ht_slot_bits(&map_, a.slot, HT_DIRTY), from, to)))
+        fail("a read of what home has fails");
+    if (!read && map_.mode == HINTIER_MODE_BYPASS && a.slot == HT_NIL)
+        fail("a write fails without a reason");
 }
 
 // The device does its part; of what fails it may have done some.
@@ -219,6 +239,7 @@ void Sim::apply(Request& r) {
 // Returns true when the whole request has ended.
 bool Sim::end_piece(Request& r) {
     const ht_answer& a = r.answer;
+    if (r.failed) return true;
     if (a.verdict != HT_DO_DROP) {
         const bool to_fast = a.verdict == HT_DO_FAST;
         if (still(to_fast ? FAST : BULK)) return false;
@@ -226,6 +247,8 @@ bool Sim::end_piece(Request& r) {
             (to_fast ? world_.fast : world_.bulk).data.complete(r.write, r.fua && r.ok);
             bulk_written_ |= !to_fast;
         }
+        // No flush will cover what lands on a device that was given up meanwhile.
+        if (to_fast && r.req.op != HT_REQ_READ) r.ok &= map_.mode < HINTIER_MODE_BYPASS;
         ht_request piece = r.req;
         piece.to = a.to;
         const u32 slot = to_fast ? a.slot : HT_NIL;
@@ -251,6 +274,7 @@ bool Sim::end_piece(Request& r) {
 bool Sim::piece_failed(Request& r, bool by_fast) {
     const u32 slot = r.answer.slot;
     u32 act = 0;
+    suspect_ |= by_fast;
     if (by_fast && r.req.op == HT_REQ_READ && ht_lookup(&map_, r.req.extent) == slot &&
         ht_forget(&map_, slot, &act)) {
         apply_acts(act, slot);
@@ -286,6 +310,8 @@ void Sim::check_read(const Request& r) {
 
 void Sim::finish(Request& r) {
     r.ended = true;
+    counts.user_errors += r.failed;
+    if (r.failed && !options_.errors) fail("a request fails, and no device has");
     say("request %llu: %s", ull(r.number), r.failed ? "fails" : "ends");
     if (r.req.op == HT_REQ_READ) {
         if (!r.failed) check_read(r);
@@ -319,7 +345,9 @@ void Sim::advance(Request& r) {
         ended = end_piece(r);
         break;
     case Stage::Commit:
-        if (commits_ended_ >= r.commit) r.stage = Stage::Ask;
+        if (commits_ended_ < r.commit) break;
+        r.stage = Stage::Ask;
+        r.failed = ended = r.told == HT_TOLD_ERROR;
         break;
     case Stage::Tee: // its transfer ends it
         break;
@@ -391,7 +419,7 @@ void Sim::step(uint64_t number, uint64_t dice) {
 
 // What happens once in some hundred steps.
 void Sim::rare() {
-    const uint32_t die = below(10);
+    const uint32_t die = map_.mode < HINTIER_MODE_BYPASS ? below(10) : 8 + below(2);
     if (die < 5 && options_.stalls)
         still_until_[below(2)] = number_ + below(300);
     else if (die == 8 && options_.reloads)
@@ -403,7 +431,8 @@ void Sim::rare() {
 }
 
 bool Sim::idle() const {
-    return requests_.empty() && transfers_.empty() && flushes_.empty() && !commit_.step;
+    return requests_.empty() && transfers_.empty() && flushes_.empty() &&
+           commit_.action == HT_COMMIT_DONE;
 }
 
 void Sim::settle() {

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "bits.h"
+#include "commit.h"
 #include "engine.h"
 #include "format.h"
 #include "move.h"
+#include "pair.h"
 #include "record.h"
 #include "shard.h"
 
@@ -52,6 +54,7 @@ struct World {
 
     Device fast, bulk;
     Oracle oracle;
+    bool parted = false; // bulk was, or may have been, written without fast
 };
 
 class Sim {
@@ -78,7 +81,7 @@ public:
     each(fast) each(home) each(joined) each(waits) each(commits) each(failed_commits)              \
         each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
             each(evictions) each(discards) each(intents) each(admitted) each(refused)              \
-                each(reloads) each(cuts)
+                each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)
     struct Counts {
 #define HT_SIM_COUNT(name) uint64_t name = 0;
         HT_SIM_COUNTS(HT_SIM_COUNT)
@@ -104,7 +107,8 @@ private:
         Stage stage = Stage::Ask;
         ht_answer answer{};
         uint64_t write = 0;           // in flight on a device
-        uint64_t commit = 0;          // goes on when this commit has ended
+        uint64_t commit = 0;          // waits for this one
+        ht_told told{};               // and what it said
         uint32_t when = 0;            // READ: submitted then
         std::vector<uint32_t> floors; // READ: what it must at least see, by sector
         std::vector<Tag> seen;        // READ
@@ -128,15 +132,18 @@ private:
         bool ended = false;
     };
 
+    // What is due next, and how far it is; the protocol itself is core/commit.c's.
     struct Commit {
-        int step = 0; // 0: none
+        ht_commit_action action = HT_COMMIT_DONE;
+        bool begun = false; // on the devices
         uint64_t number = 0;
-        std::vector<uint32_t> sectors;
+        ht_commit protocol{};
+        ht_commit_done done{};
+        std::vector<uint32_t> sectors; // of this round
         std::vector<std::vector<ht_record>> records;
         std::vector<Sector> images;
         uint64_t write = 0; // of the first sector
         size_t written = 0;
-        bool bulk = false;
         Device::Flush fast_flush{}, bulk_flush{};
     };
 
@@ -196,6 +203,7 @@ private:
     void ask(Request& r);
     void apply(Request& r);
     bool end_piece(Request& r);
+    void check_refusal(const Request& r);
     bool piece_failed(Request& r, bool by_fast);
     void finish(Request& r);
     void check_read(const Request& r);
@@ -223,19 +231,37 @@ private:
 
     // sim_commit.cpp
     void commit_all();
-    void start_commit();
+    void begin_commit();
     void advance_commit();
-    void end_commit(bool ok);
+    bool execute_commit();
+    bool execute_flush();
+    bool execute_write();
+    bool execute_state();
+    void gather();
+    void publish(bool ok);
+    void end_commit();
     void start_flush();
-    void end_flushes(bool ok);
+    bool any_dirty() const;
+    uint64_t put_state(ht_role role);
 
     // recover.cpp
+    void power_cut(const Sim& other, uint64_t number);
     void boot();
-    void load_records();
+    bool start();
+    bool load(bool discard_dirty);
+    void load_records(ht_trust trust);
+    bool reach(ht_pair_goal goal);
+    bool power_goes();
     void read_after_cut();
     void clean_units(std::vector<Residency>& ret) const;
     void count_kept(const std::vector<Residency>& before);
     void reload();
+    void check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& bits);
+    void give_up_dirty();
+    std::vector<uint32_t> dirty_sectors() const;
+    Device& device(ht_role role) {
+        return role == HT_ROLE_FAST ? world_.fast : world_.bulk;
+    }
     void evict_clean();
     void drain();
 
@@ -252,16 +278,21 @@ private:
     std::vector<u32> buckets_;
     std::vector<ht_shard> shards_;
     uint8_t uuid_[16] = {};
-    uint64_t commit_seq_ = 0, writes_ = 0;
+    uint64_t writes_ = 0;
     uint64_t commits_started_ = 0, commits_ended_ = 0;
 
     std::vector<Request> requests_;
     std::vector<Transfer> transfers_;
     std::vector<Flush> flushes_;
+    ht_pair pair_{};
     Commit commit_;
-    std::vector<bool> changed_;       // record sectors
-    std::vector<bool> being_written_; // units of the tier
-    bool bulk_written_ = true;        // since its last good flush
+    uint64_t cut_number_ = 0;
+    int power_left_ = -1; // steps of a start or stop until the power goes; -1: it stays
+    std::vector<uint32_t> dirty_then_; // when fast was away
+    bool suspect_ = false;             // fast has failed a request
+    std::vector<bool> changed_;        // record sectors
+    std::vector<bool> being_written_;  // units of the tier
+    bool bulk_written_ = true;         // since its last good flush
     bool draining_ = false;
     bool quiet_ = false; // nothing new, and no errors any more
     std::string failure_;

@@ -1,25 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commits and what waits for them: the protocol that core/record.h states.
+// Carries commits out, one action of core/commit.h after the other, each in the steps that it
+// takes on a device.
 
 #include "sim/sim.hpp"
 
 namespace hintier::sim {
 
 namespace {
-enum { IDLE, FLUSH, FLUSHING, WRITE, WRITING, FLUSH_META, FLUSHING_META };
+constexpr size_t ROUND = 2; // sectors that one round of a commit takes
 }
 
-void Sim::start_commit() {
+bool Sim::any_dirty() const {
+    bool destaging = false;
+    for (const Transfer& t : transfers_)
+        destaging |= !t.fill;
+    return destaging || ht_engine_dirty(&engine_);
+}
+
+void Sim::begin_commit() {
+    u32 why = flushes_.empty() ? 0 : HT_COMMIT_FOR_FLUSH;
+    if (suspect_) why |= HT_COMMIT_FOR_PROBE;
+    suspect_ = false;
     commit_ = {};
-    commit_.step = FLUSH;
     commit_.number = ++commits_started_;
-    for (const Flush& f : flushes_)
-        commit_.bulk |= f.commit == commit_.number;
-    for (u32 sector = 0; sector < map_.geo.meta_sectors; sector++) {
+    commit_.action = ht_commit_begin(&commit_.protocol, &map_, &pair_, why);
+    if (commit_.action == HT_COMMIT_DONE) end_commit();
+}
+
+void Sim::gather() {
+    commit_.sectors.clear();
+    commit_.records.clear();
+    commit_.images.clear();
+    commit_.done.needs = 0;
+    u32 sector = commit_.protocol.cursor;
+    for (; sector < map_.geo.meta_sectors && commit_.sectors.size() < ROUND; sector++) {
         if (!changed_[sector]) continue;
         changed_[sector] = false;
-        commit_.sectors.push_back(sector);
         Sector image;
         ht_records_init(uuid_, &map_.geo, sector, image.data());
         std::vector<ht_record> records;
@@ -28,79 +45,152 @@ void Sim::start_commit() {
             if (slot >= map_.geo.slots) break;
             ht_record record{};
             const u32 needs = ht_record_gather(&map_, slot, &record);
-            commit_.bulk |= !!(needs & HT_GATHER_BULK);
+            commit_.done.needs |= needs;
             if (needs & HT_GATHER_AGAIN) changed_[sector] = true;
             ht_record_put(&map_.geo, image.data(), nth, &record);
             records.push_back(record);
         }
-        ht_records_seal(uuid_, sector, ++commit_seq_, image.data());
+        ht_records_seal(uuid_, sector, commit_.protocol.seq, image.data());
+        commit_.sectors.push_back(sector);
         commit_.images.push_back(image);
         commit_.records.push_back(std::move(records));
     }
-    commit_.bulk &= bulk_written_;
-    if (commit_.bulk) bulk_written_ = false;
+    commit_.done.count = u32(commit_.sectors.size());
+    commit_.done.next = sector;
+    commit_.done.more = commit_.sectors.size() == ROUND;
 }
 
-void Sim::end_commit(bool ok) {
+void Sim::publish(bool ok) {
     for (size_t i = 0; i < commit_.sectors.size(); i++) {
         for (u32 nth = 0; nth < commit_.records[i].size(); nth++) {
             const u32 slot = commit_.sectors[i] * map_.geo.per_sector + nth;
+            if (slots_[slot].extent == HT_NIL) continue;
             if (ok)
                 apply_acts(ht_record_publish(&map_, slot, &commit_.records[i][nth]), slot);
-            else if (slots_[slot].extent != HT_NIL)
+            else
                 ht_record_revert(&map_, slot);
         }
         if (!ok) changed_[commit_.sectors[i]] = true;
     }
-    ok ? counts.commits++ : counts.failed_commits++;
-    if (ok) commits_ended_ = commit_.number;
-    end_flushes(ok);
-    commit_.step = IDLE;
+}
+
+// A flush that fails may have done its work, or not.
+bool Sim::execute_flush() {
+    if (!commit_.begun) {
+        commit_.fast_flush = world_.fast.flush_begin();
+        commit_.bulk_flush = world_.bulk.flush_begin();
+        return false;
+    }
+    const u8 devices = commit_.protocol.flush;
+    u8& failed = commit_.done.failed;
+    if ((devices & HT_ON_FAST) && error(1)) failed |= HT_ON_FAST;
+    if ((devices & HT_ON_BULK) && error(6)) failed |= HT_ON_BULK;
+    if ((devices & ~failed) & HT_ON_FAST) world_.fast.flush_end(commit_.fast_flush);
+    if ((devices & ~failed) & HT_ON_BULK) world_.bulk.flush_end(commit_.bulk_flush);
+    return true;
+}
+
+// The sectors are in flight together and end one by one.
+bool Sim::execute_write() {
+    if (!commit_.begun) {
+        commit_.write = writes_ + 1;
+        commit_.written = 0;
+        for (size_t i = 0; i < commit_.sectors.size(); i++)
+            world_.fast.meta.put(++writes_, meta_sector(commit_.sectors[i]), commit_.images[i]);
+        return false;
+    }
+    if (commit_.written < commit_.sectors.size()) {
+        world_.fast.meta.complete(commit_.write + commit_.written++);
+        return false;
+    }
+    if (error(1)) commit_.done.failed = HT_ON_FAST;
+    return true;
+}
+
+// A flush before, and FUA.
+uint64_t Sim::put_state(ht_role role) {
+    Sector image;
+    ht_state_encode(uuid_, role, &pair_.next, image.data());
+    device(role).flush_end(device(role).flush_begin());
+    device(role).meta.put(++writes_, ht_state_sector(pair_.next.seq), image);
+    return writes_;
+}
+
+bool Sim::execute_state() {
+    if (!commit_.begun) {
+        world_.parted |= !pair_.running;
+        commit_.write = put_state(HT_ROLE_BULK);
+        return false;
+    }
+    if (error(10)) commit_.done.failed = HT_ON_BULK;
+    world_.bulk.meta.complete(commit_.write, !commit_.done.failed);
+    return true;
+}
+
+// One step of the action that is due; true when it has ended.
+bool Sim::execute_commit() {
+    switch (commit_.action) {
+    case HT_COMMIT_STATE:
+        return execute_state();
+    case HT_COMMIT_FLUSH:
+        return execute_flush();
+    case HT_COMMIT_WRITE:
+        return execute_write();
+    case HT_COMMIT_GATHER:
+        gather();
+        return true;
+    case HT_COMMIT_TAKE:
+        commit_.done.written = bulk_written_;
+        bulk_written_ = false;
+        return true;
+    case HT_COMMIT_GIVE:
+        bulk_written_ = true;
+        return true;
+    case HT_COMMIT_PUBLISH:
+    case HT_COMMIT_REVERT:
+        publish(commit_.action == HT_COMMIT_PUBLISH);
+        return true;
+    case HT_COMMIT_DONE:
+        break;
+    }
+    return true;
 }
 
 void Sim::advance_commit() {
+    if (commit_.action == HT_COMMIT_DONE) return begin_commit();
     if (still(FAST) || still(BULK)) return;
-    say("commit: step %d", commit_.step);
-    switch (commit_.step) {
-    case IDLE:
-        return start_commit();
-    case FLUSH: // data before mapping, homes before clean records
-        commit_.fast_flush = world_.fast.flush_begin();
-        commit_.bulk_flush = world_.bulk.flush_begin();
-        commit_.step = FLUSHING;
-        return;
-    case FLUSHING:
-        if (error(3)) {
-            bulk_written_ |= commit_.bulk;
-            return end_commit(false);
-        }
-        world_.fast.flush_end(commit_.fast_flush);
-        if (commit_.bulk) world_.bulk.flush_end(commit_.bulk_flush);
-        commit_.step = WRITE;
-        return;
-    case WRITE:
-        commit_.write = writes_ + 1;
-        for (size_t i = 0; i < commit_.sectors.size(); i++)
-            world_.fast.meta.put(++writes_, meta_sector(commit_.sectors[i]), commit_.images[i]);
-        commit_.step = WRITING;
-        return;
-    case WRITING: // they end one by one
-        if (commit_.written < commit_.sectors.size()) {
-            world_.fast.meta.complete(commit_.write + commit_.written++);
-            return;
-        }
-        if (error(3)) return end_commit(false);
-        commit_.step = FLUSH_META;
-        return;
-    case FLUSH_META:
-        commit_.fast_flush = world_.fast.flush_begin();
-        commit_.step = FLUSHING_META;
-        return;
-    default:
-        if (error(3)) return end_commit(false);
-        world_.fast.flush_end(commit_.fast_flush);
-        end_commit(true);
+    constexpr const char* ACTIONS[] = {"state", "gather",  "take",   "flush", "give",
+                                       "write", "publish", "revert", "done"};
+    say("commit %d: %s", int(commit_.number), ACTIONS[commit_.action]);
+    if (!commit_.begun) commit_.done.failed = 0;
+    const bool ended = execute_commit();
+    commit_.begun = !ended;
+    if (!ended) return;
+    const u8 mode = map_.mode;
+    commit_.done.dirty = any_dirty();
+    commit_.action = ht_commit_next(&commit_.protocol, &commit_.done);
+    if (map_.mode != mode) {
+        counts.parted++;
+        say("fast is given up: mode %d", map_.mode);
     }
+    if (commit_.action == HT_COMMIT_DONE) end_commit();
+}
+
+void Sim::end_commit() {
+    commit_.protocol.failed ? counts.failed_commits++ : counts.commits++;
+    commits_ended_ = commit_.number;
+    for (Request& r : requests_) {
+        if (r.stage != Stage::Commit || r.commit != commit_.number) continue;
+        const bool fua = r.fua && r.req.from >= r.end;
+        r.told = ht_commit_tell(&commit_.protocol, fua ? HT_WAITS_FUA : HT_WAITS_TURN);
+    }
+    const bool ok = ht_commit_tell(&commit_.protocol, HT_WAITS_FLUSH) == HT_TOLD_DONE;
+    if (!ok && !options_.errors && !flushes_.empty()) fail("a flush fails, and no device has");
+    std::erase_if(flushes_, [&](const Flush& f) {
+        if (f.commit > commit_.number) return false;
+        if (ok) world_.oracle.flush_completed(f.covered);
+        return true; // the user of one that failed gets an error
+    });
 }
 
 // All that has changed until now is recorded.
@@ -110,12 +200,11 @@ void Sim::commit_all() {
     for (int i = 0; i < 2; i++)
         do
             advance_commit();
-        while (commit_.step != IDLE);
+        while (ok() && commit_.action != HT_COMMIT_DONE);
     quiet_ = quiet;
 }
 
-// ---- flushes: their commit covers what was acknowledged when they were submitted ---------------
-
+// Its commit covers what was acknowledged when it was submitted.
 void Sim::start_flush() {
     Flush f;
     f.number = number_;
@@ -123,14 +212,6 @@ void Sim::start_flush() {
     f.commit = commits_started_ + 1;
     say("flush: waits for commit %d", int(f.commit));
     flushes_.push_back(std::move(f));
-}
-
-void Sim::end_flushes(bool ok) {
-    std::erase_if(flushes_, [&](const Flush& f) {
-        if (f.commit > commit_.number) return false;
-        if (ok) world_.oracle.flush_completed(f.covered);
-        return true; // the user of one that failed gets an error
-    });
 }
 
 } // namespace hintier::sim

@@ -13,7 +13,7 @@ constexpr size_t TRANSFERS = 4;
 }
 
 void Sim::start_fill(uint32_t extent) {
-    if (transfers_.size() >= TRANSFERS) return;
+    if (transfers_.size() >= TRANSFERS || map_.mode >= HINTIER_MODE_BYPASS) return;
     const u32 slot = ht_engine_take(&engine_, true);
     if (slot == HT_NIL) return;
     const u32 from = below(map_.geo.units);
@@ -62,6 +62,7 @@ void Sim::end_tee(const Transfer& t) {
 
 // One decision; false if there was none.
 bool Sim::background() {
+    if (map_.mode >= HINTIER_MODE_BYPASS) return false;
     ht_situation now{};
     for (const Transfer& t : transfers_)
         now.destaging += !t.fill;

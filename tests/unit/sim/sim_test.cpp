@@ -47,6 +47,7 @@ TEST(Histories, DoTheWorkThatTheyAreMeantToDo) {
         EXPECT_GT(n.valid_fills, 0U);
         EXPECT_GT(n.commits, 100U);
         EXPECT_GT(n.failed_commits, 0U);
+        EXPECT_GT(n.parted, 0U) << "fast was never given up";
         EXPECT_GT(n.cuts, 0U);
         EXPECT_GT(n.reloads, 0U);
         if (mode == HINTIER_MODE_WRITEBACK) {
