@@ -129,10 +129,13 @@ void ht_event(struct ht_dev *dev, enum hintier_event type, u64 arg0, u64 arg1, u
 int ht_netlink_init(void);
 void ht_netlink_exit(void);
 
-/* ---- control.c, target.c ------------------------------------------------------------------- */
+/* ---- control.c, meta.c, target.c ----------------------------------------------------------- */
 
 int ht_control_init(void);
 void ht_control_exit(void);
+
+int ht_meta_init(void);
+void ht_meta_exit(void);
 
 int ht_target_init(void);
 void ht_target_exit(void);

@@ -15,9 +15,12 @@ static int __init ht_init(void)
 	r = ht_netlink_init();
 	if (r)
 		return r;
-	r = ht_target_init();
+	r = ht_meta_init();
 	if (r)
 		goto out_netlink;
+	r = ht_target_init();
+	if (r)
+		goto out_meta;
 	r = ht_control_init();
 	if (r)
 		goto out_target;
@@ -25,6 +28,8 @@ static int __init ht_init(void)
 
 out_target:
 	ht_target_exit();
+out_meta:
+	ht_meta_exit();
 out_netlink:
 	ht_netlink_exit();
 	return r;
@@ -34,6 +39,7 @@ static void __exit ht_exit(void)
 {
 	ht_control_exit();
 	ht_target_exit();
+	ht_meta_exit();
 	ht_netlink_exit();
 }
 

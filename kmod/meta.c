@@ -5,12 +5,25 @@
  */
 #include "tier.h"
 
-#define LOAD_BYTES (256U << 10) /* read in one piece at activation */
+#define LOAD_BYTES HT_META_BUFFER /* read in one piece at activation */
+
+/* Of our own: the block layer's may all be held by bios of a filesystem that waits for us. */
+static struct bio_set sync_bios;
+
+int __init ht_meta_init(void)
+{
+	return bioset_init(&sync_bios, BIO_POOL_SIZE, 0, BIOSET_NEED_BVECS);
+}
+
+void ht_meta_exit(void)
+{
+	bioset_exit(&sync_bios);
+}
 
 /* Reads or writes one physically contiguous piece of at most LOAD_BYTES. */
 int ht_sync_io(struct block_device *bdev, blk_opf_t opf, sector_t sector, void *page, u32 bytes)
 {
-	struct bio *bio = bio_alloc(bdev, 1, opf, GFP_NOIO);
+	struct bio *bio = bio_alloc_bioset(bdev, 1, opf, GFP_NOIO, &sync_bios);
 	int r;
 
 	bio->bi_iter.bi_sector = sector;
@@ -81,13 +94,10 @@ const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors)
 static int read_state(struct ht_tier *t, struct block_device *bdev, u32 role, struct ht_state *ret)
 {
 	const void *copies[HT_STATE_COPIES];
-	void *pages;
-	int r = -ENOMEM;
+	void *pages = t->meta_buffer;
+	int r;
 
 	BUILD_BUG_ON(HT_STATE_COPIES != 2);
-	pages = (void *)__get_free_pages(GFP_NOIO, 1);
-	if (!pages)
-		return r;
 	r = ht_sync_io(bdev, REQ_OP_READ | REQ_META, HT_STATE_SECTOR, pages, 2 * PAGE_SIZE);
 	if (!r) {
 		copies[0] = pages;
@@ -95,7 +105,6 @@ static int read_state(struct ht_tier *t, struct block_device *bdev, u32 role, st
 		if (ht_state_decode(t->uuid, role, copies, ret) != HT_OK)
 			r = -EILSEQ;
 	}
-	free_pages((unsigned long)pages, 1);
 	if (r)
 		DMERR("%pg: cannot read state of the pair: %d", bdev, r);
 	return r;
@@ -105,15 +114,13 @@ static int read_state(struct ht_tier *t, struct block_device *bdev, u32 role, st
 int ht_meta_write_state(struct ht_tier *t, u32 role)
 {
 	struct block_device *bdev = role == HT_ROLE_FAST ? t->fast->bdev : t->bulk->bdev;
-	void *page = (void *)get_zeroed_page(GFP_NOIO);
+	void *page = t->meta_buffer;
 	int r;
 
-	if (!page)
-		return -ENOMEM;
+	memset(page, 0, PAGE_SIZE);
 	ht_state_encode(t->uuid, role, &t->pair.next, page);
 	r = ht_sync_io(bdev, REQ_OP_WRITE | REQ_SYNC | REQ_META | REQ_PREFLUSH | REQ_FUA,
 		       ht_state_sector(t->pair.next.seq), page, PAGE_SIZE);
-	free_page((unsigned long)page);
 	if (r)
 		DMERR("%pg: cannot write state of the pair: %d", bdev, r);
 	return r;
@@ -156,12 +163,9 @@ static int load_records(struct ht_tier *t, enum ht_trust trust, bool *ret_dirty)
 	const struct ht_geometry *geo = &t->map.geo;
 	const u32 step = LOAD_BYTES / HT_SECTOR_BYTES;
 	enum ht_refusal why = HT_OK;
-	void *buffer;
+	void *buffer = t->meta_buffer;
 	int r = 0;
 
-	buffer = (void *)__get_free_pages(GFP_NOIO, get_order(LOAD_BYTES));
-	if (!buffer)
-		return -ENOMEM;
 	for (u32 at = 0; at < geo->meta_sectors && !r; at += step) {
 		u32 count = min(step, geo->meta_sectors - at);
 
@@ -180,7 +184,6 @@ static int load_records(struct ht_tier *t, enum ht_trust trust, bool *ret_dirty)
 		}
 		cond_resched();
 	}
-	free_pages((unsigned long)buffer, get_order(LOAD_BYTES));
 	return r;
 }
 

@@ -41,7 +41,8 @@ static int create_commit(struct ht_tier *t)
 	t->changed = bitmap_zalloc(t->nr_blocks, GFP_KERNEL);
 	t->batch = kcalloc(HT_COMMIT_BLOCKS, sizeof(*t->batch), GFP_KERNEL);
 	t->meta_pages = kcalloc(HT_COMMIT_BLOCKS, sizeof(*t->meta_pages), GFP_KERNEL);
-	if (!t->changed || !t->batch || !t->meta_pages)
+	t->meta_buffer = (void *)__get_free_pages(GFP_KERNEL, get_order(HT_META_BUFFER));
+	if (!t->changed || !t->batch || !t->meta_pages || !t->meta_buffer)
 		return -ENOMEM;
 	for (u32 i = 0; i < HT_COMMIT_BLOCKS; i++) {
 		t->meta_pages[i] = alloc_page(GFP_KERNEL);
@@ -162,6 +163,7 @@ void ht_tier_destroy(struct ht_tier *t)
 		if (t->meta_pages[i])
 			__free_page(t->meta_pages[i]);
 	kfree(t->meta_pages);
+	free_pages((unsigned long)t->meta_buffer, get_order(HT_META_BUFFER));
 	kfree(t->batch);
 	bitmap_free(t->changed);
 	vfree(t->fetches);
@@ -205,7 +207,7 @@ static void reset(struct ht_tier *t)
 	t->bulk_torn = false;
 	t->pause_until = jiffies;
 	atomic_set(&t->suspect, 0);
-	atomic_set(&t->armed, 0);
+	atomic_set(&t->armed, 1); /* no timer before the tier is active */
 	/* Nobody knows what bulk holds in its cache. */
 	atomic_set(&t->bulk_written, 1);
 	map->mode = t->wanted_mode;
@@ -259,11 +261,13 @@ int ht_tier_activate(struct ht_tier *t)
 	}
 	memalloc_noio_restore(noio);
 	if (r) {
-		/* What was found changed may have armed the commit's timer. */
 		quiesce(t);
 		ht_dev_unclaim(t->dev, t);
 		return r;
 	}
+	atomic_set(&t->armed, 0);
+	if (!bitmap_empty(t->changed, t->nr_blocks))
+		ht_commit_kick(t);
 	t->dev->mode = t->map.mode;
 	t->loaded = true;
 	WRITE_ONCE(t->stopping, false);

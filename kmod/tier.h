@@ -34,6 +34,7 @@
 #define HT_BLOCK_SHIFT 3               /* record sectors are written in blocks of 4 KiB */
 #define HT_BLOCK_SECTORS (1U << HT_BLOCK_SHIFT)
 #define HT_COMMIT_BLOCKS 128           /* blocks that one round of a commit writes */
+#define HT_META_BUFFER (256U << 10)
 #define HT_XFERS_MAX 64
 #define HT_XFER_BYTES (8U << 20)       /* pages of all transfers */
 #define HT_GHOSTS 16384                /* extents whose first read miss is remembered */
@@ -158,6 +159,7 @@ struct ht_tier {
 	u32 nr_blocks;
 	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
 	struct page **meta_pages;    /* [HT_COMMIT_BLOCKS] */
+	void *meta_buffer;           /* activation's, then commit_mutex: states on their way */
 	struct ht_pair pair;         /* commit_mutex */
 
 	spinlock_t xfer_lock;
