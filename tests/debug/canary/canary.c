@@ -54,7 +54,7 @@ static void atomic(void)
 	spin_unlock(&lock);
 }
 
-static void nop(struct timer_list *timer)
+static void never(struct timer_list *timer)
 {
 }
 
@@ -65,7 +65,7 @@ static void objects(void)
 
 	if (!timer)
 		return;
-	timer_setup(timer, nop, 0);
+	timer_setup(timer, never, 0);
 	mod_timer(timer, jiffies + 86400UL * HZ);
 	kfree(timer);
 }
