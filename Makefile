@@ -70,6 +70,8 @@ help:
 	@echo 'make deps        install the Debian packages that all of this needs (root or sudo)'
 	@echo 'make test-host   unit tests only            make test-vm   tests in the VM only'
 	@echo 'make check-debug  build a debug kernel (once, 30 CPU minutes), run tests on it, count its reports'
+	@echo 'make crash       a million simulated power cuts, then cuts and failing devices in VMs'
+	@echo 'make mutants     break each rule of core on purpose and see that the tests find it'
 	@echo 'make lint        format, static checks, include arrows, licences'
 	@echo 'make install     module source (dkms), agent, unit, manuals; DESTDIR= and PREFIX= are honoured'
 	@echo 'make clean       remove build/ (downloads stay in $(CACHE))'

@@ -106,11 +106,19 @@ void Sim::submit() {
         r.req.op = chance(7) ? HT_REQ_ZEROES : HT_REQ_WRITE;
     // A few extents get most of it, so that requests meet each other and transfers.
     r.req.extent = below(chance(70) ? options_.hot : options_.extents);
+    if (!transfers_.empty() && chance(20)) r.req.extent = dice_.pick(transfers_).move.extent;
     const bool whole = r.req.op == HT_REQ_DISCARD || !chance(options_.small);
     const uint32_t grain = whole ? HT_UNIT_SECTORS : 1;
     r.first = below(sectors / grain) * grain;
     r.end = std::min(sectors, r.first + grain * (1 + below(chance(30) ? 32 : 3)));
     if (chance(r.req.op == HT_REQ_DISCARD ? 30 : 5)) r.first = 0, r.end = sectors;
+    if (r.req.op == HT_REQ_DISCARD) {
+        discarded_ = {r.req.extent, r.first};
+    } else if (r.req.op == HT_REQ_WRITE && chance(15)) { // what was freed is soon used again
+        r.req.extent = discarded_.first;
+        r.first = discarded_.second + below(HT_UNIT_SECTORS);
+        r.end = std::min(sectors, r.first + 1 + below(2 * HT_UNIT_SECTORS));
+    }
     r.req.from = r.first;
     r.req.to = r.end;
     r.req.pass = options_.passes && chance(50);

@@ -288,11 +288,12 @@ private:
     Commit commit_;
     uint64_t cut_number_ = 0;
     int power_left_ = -1; // steps of a start or stop until the power goes; -1: it stays
-    std::vector<uint32_t> dirty_then_; // when fast was away
-    bool suspect_ = false;             // fast has failed a request
-    std::vector<bool> changed_;        // record sectors
-    std::vector<bool> being_written_;  // units of the tier
-    bool bulk_written_ = true;         // since its last good flush
+    std::vector<uint32_t> dirty_then_;          // when fast was away
+    std::pair<uint32_t, uint32_t> discarded_{}; // extent and sector, newest
+    bool suspect_ = false;                      // fast has failed a request
+    std::vector<bool> changed_;                 // record sectors
+    std::vector<bool> being_written_;           // units of the tier
+    bool bulk_written_ = true;                  // since its last good flush
     bool draining_ = false;
     bool quiet_ = false; // nothing new, and no errors any more
     std::string failure_;

@@ -26,3 +26,30 @@ $(CRASH_SIM): $(SIM_OBJECTS)
 	$(Q)$(CXX) $^ -lpthread -o $@
 
 -include $(SIM_OBJECTS:.o=.d)
+
+# ---- make crash: the simulator, then power cuts and failing devices in a VM of each series ------
+# CRASH_SERIES= leaves the VMs out.
+
+CRASH_SERIES ?= $(SERIES)
+CRASH := $(B)/crash
+
+.PHONY: crash crash-run
+crash: deps
+	+@$(MAKE) crash-run
+
+crash-run: $(CRASH_SIM) $(if $(CRASH_SERIES),vm-root)
+	$(Q)mkdir -p $(CRASH)
+	$(Q)rm -f $(CRASH)/*.json
+	$(Q)$(CRASH_SIM) --histories 2400 --json $(CRASH)/sim.json || [ -e $(CRASH)/sim.json ]
+	$(Q)for series in $(CRASH_SERIES); do \
+		tests/crash/vm $$series $(CRASH)/vm-$$series.json || [ -e $(CRASH)/vm-$$series.json ]; \
+	done
+	$(Q)tests/crash/merge $(CRASH)/result.json $(CRASH)/sim.json \
+		$(CRASH_SERIES:%=$(CRASH)/vm-%.json)
+
+# ---- make mutants: core broken on purpose, each rule in turn ------------------------------------
+
+.PHONY: mutants
+mutants: deps
+	+@$(MAKE) $(CRASH_SIM) $(CORE_TEST)
+	$(Q)tests/mutants/run --build $(B) --json $(B)/mutants/result.json
