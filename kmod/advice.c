@@ -11,41 +11,60 @@
 struct ht_range {
 	u32 from;       /* extents */
 	u32 to;
-	bool inner;     /* only those that lie wholly inside */
 };
 
-/* Extents that a byte range touches, or those that it covers. -ERANGE beyond the tier. */
-static int range_of(struct ht_tier *t, u64 offset, u64 length, bool inner, struct ht_range *ret)
+/* Extents that a byte range touches. -ERANGE beyond the tier. */
+static int range_of(struct ht_tier *t, u64 offset, u64 length, struct ht_range *ret)
 {
 	u32 shift = t->map.geo.extent_shift + SECTOR_SHIFT;
 	u64 size = (u64)t->map.geo.extents << shift;
 
 	if (offset > size || length > size - offset)
 		return -ERANGE;
-	if (inner) {
-		ret->from = (offset + (1ULL << shift) - 1) >> shift;
-		ret->to = (offset + length) >> shift;
-	} else {
-		ret->from = offset >> shift;
-		ret->to = (offset + length + (1ULL << shift) - 1) >> shift;
-	}
+	ret->from = offset >> shift;
+	ret->to = (offset + length + (1ULL << shift) - 1) >> shift;
 	return 0;
 }
 
-typedef void (*visit_fn)(struct ht_tier *t, u32 slot, const struct hintier_hint *hint);
+/* What a hint says to one slot. */
+struct ht_advice {
+	const struct hintier_hint *hint;
+	u32 from;       /* units of the extent that the hint covers */
+	u32 to;
+	struct ht_drop_note note;
+};
+
+typedef void (*visit_fn)(struct ht_tier *t, struct ht_shard *shard, u32 slot,
+			 struct ht_advice *advice);
+
+/* The part of a hint's range that lies in an extent which it touches. */
+static void advise(struct ht_tier *t, u32 extent, const struct hintier_hint *hint,
+		   struct ht_advice *ret)
+{
+	u64 start = (u64)extent << (t->map.geo.extent_shift + SECTOR_SHIFT);
+	u64 units = (hint->offset + hint->length - start) / HINTIER_UNIT_BYTES;
+
+	ret->hint = hint;
+	ret->from = hint->offset > start ? (hint->offset - start) / HINTIER_UNIT_BYTES : 0;
+	ret->to = min_t(u64, units, t->map.geo.units);
+	ret->note.bytes = 0;
+}
 
 static void visit_extent(struct ht_tier *t, u32 extent, visit_fn visit,
 			 const struct hintier_hint *hint)
 {
 	struct ht_lock_shard *shard;
+	struct ht_advice advice;
 	unsigned long flags;
 	u32 slot;
 
+	advise(t, extent, hint, &advice);
 	shard = ht_shard_lock(t, extent, &flags);
 	slot = ht_lookup(&t->map, extent);
 	if (slot != HT_NIL)
-		visit(t, slot, hint);
+		visit(t, &shard->core, slot, &advice);
 	ht_shard_unlock(shard, flags);
+	ht_drop_tell(t, &advice.note);
 }
 
 /* Visits each slot of the range under its shard's lock, by extents or by slots. */
@@ -83,23 +102,30 @@ void ht_hint_apply(struct ht_slot *s, u8 klass, u16 group, u64 object, u32 depth
 	s->object = object;
 }
 
-static void classify(struct ht_tier *t, u32 slot, const struct hintier_hint *hint)
+static void classify(struct ht_tier *t, struct ht_shard *shard, u32 slot, struct ht_advice *advice)
 {
+	const struct hintier_hint *hint = advice->hint;
 	struct ht_slot *s = &t->map.slots[slot];
 
+	if (hint->flags & HINTIER_FLAG_VOLATILE)
+		ht_mark_volatile(&t->map, slot, advice->from, advice->to, hint->epoch);
 	ht_hint_apply(s, hint->klass, hint->group, hint->object, hint->depth);
 	if (hint->flags & HINTIER_FLAG_TOUCH)
 		s->touched = 1;
 }
 
-static void done(struct ht_tier *t, u32 slot, const struct hintier_hint *hint)
+static void done(struct ht_tier *t, struct ht_shard *shard, u32 slot, struct ht_advice *advice)
 {
 	struct ht_slot *s = &t->map.slots[slot];
 	unsigned long flags;
 	u32 act;
 
 	/* R12: written since the caller looked where its file lies. */
-	if (s->epoch >= hint->epoch)
+	if (s->epoch >= advice->hint->epoch)
+		return;
+	ht_drop_units(t, shard, slot, advice->from, advice->to, &advice->note);
+	/* Nothing is left of it, or others have a part of it. */
+	if (s->extent == HT_NIL || advice->from || advice->to < t->map.geo.units)
 		return;
 	s->touched = 0;
 	if (ht_forget(&t->map, slot, &act)) {
@@ -112,8 +138,7 @@ static void done(struct ht_tier *t, u32 slot, const struct hintier_hint *hint)
 	spin_unlock_irqrestore(&t->engine_lock, flags);
 }
 
-static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, bool inner,
-		      visit_fn visit)
+static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, visit_fn visit)
 {
 	struct ht_tier *t = ht_dev_hold(dev);
 	struct ht_range range;
@@ -121,7 +146,11 @@ static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, bool 
 
 	if (IS_ERR(t))
 		return PTR_ERR(t);
-	r = range_of(t, hint->offset, hint->length, inner, &range);
+	r = range_of(t, hint->offset, hint->length, &range);
+	/* R12: an epoch from nowhere would be newer than any write. */
+	if (!r && (visit == done || (hint->flags & HINTIER_FLAG_VOLATILE)) &&
+	    hint->epoch > READ_ONCE(t->map.epoch))
+		r = -ESTALE;
 	if (!r)
 		visit_range(t, &range, visit, hint);
 	if (!r && visit == done)
@@ -132,12 +161,12 @@ static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, bool 
 
 int ht_dev_classify(struct ht_dev *dev, const struct hintier_hint *hint)
 {
-	return hint_range(dev, hint, false, classify);
+	return hint_range(dev, hint, classify);
 }
 
 int ht_dev_done(struct ht_dev *dev, const struct hintier_hint *hint)
 {
-	return hint_range(dev, hint, true, done);
+	return hint_range(dev, hint, done);
 }
 
 int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint)
@@ -148,7 +177,7 @@ int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint)
 
 	if (IS_ERR(t))
 		return PTR_ERR(t);
-	r = range_of(t, hint->offset, hint->length, false, &range);
+	r = range_of(t, hint->offset, hint->length, &range);
 	if (!r && range.from < range.to)
 		r = ht_fetch_queue(t, hint, range.from, range.to);
 	ht_dev_release(dev);
@@ -193,12 +222,17 @@ static bool add_run(struct answer *a, const struct hintier_residency *run)
 	return true;
 }
 
-/* What a slot says about one unit; under its shard's lock. */
-static void unit_state(struct ht_tier *t, u32 slot, u32 unit, struct hintier_residency *ret)
+/* What slot and lost map say about one unit; under the shard's lock. */
+static void unit_state(struct ht_tier *t, u32 slot, u32 extent, u32 unit,
+		       struct hintier_residency *ret)
 {
-	const struct ht_slot *s = &t->map.slots[slot];
+	const struct ht_slot *s;
+	u32 end = unit + 1;
 
-	ret->state = 0;
+	ret->state = ht_lost_run(&t->map, slot, extent, unit, &end) ? HINTIER_IS_LOST : 0;
+	if (slot == HT_NIL)
+		return;
+	s = &t->map.slots[slot];
 	if (ht_slot_bits(&t->map, slot, HT_VALID)[unit / 16] >> unit % 16 & 1)
 		ret->state |= HINTIER_IS_FAST;
 	if (ht_slot_bits(&t->map, slot, HT_DIRTY)[unit / 16] >> unit % 16 & 1)
@@ -221,14 +255,14 @@ static u64 query_extent(struct ht_tier *t, u32 extent, u64 offset, u64 end, stru
 
 	shard = ht_shard_lock(t, extent, &flags);
 	slot = ht_lookup(&t->map, extent);
-	if (slot == HT_NIL) {
+	if (slot == HT_NIL && ht_lost_find(&t->map, extent) == HT_NIL) {
 		if (add_run(a, &run))
 			offset = end;
 	} else {
 		run.length = HINTIER_UNIT_BYTES;
 		for (; offset < end; offset += HINTIER_UNIT_BYTES) {
 			run.offset = offset;
-			unit_state(t, slot, (offset - start) / HINTIER_UNIT_BYTES, &run);
+			unit_state(t, slot, extent, (offset - start) / HINTIER_UNIT_BYTES, &run);
 			if (!add_run(a, &run))
 				break;
 		}
@@ -250,7 +284,7 @@ int ht_dev_query(struct ht_dev *dev, u64 offset, u64 length, struct hintier_resi
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	shift = t->map.geo.extent_shift + SECTOR_SHIFT;
-	r = range_of(t, offset, length, false, &range);
+	r = range_of(t, offset, length, &range);
 	while (!r && offset < end) {
 		stop = min(end, ((offset >> shift) + 1) << shift);
 		next = query_extent(t, offset >> shift, offset, stop, &a);
@@ -288,6 +322,7 @@ int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
 	ret->free = READ_ONCE(t->engine.count[HT_LIST_FREE]);
 	ret->dirty = ht_engine_dirty(&t->engine) + READ_ONCE(t->destaging);
 	ret->clean = READ_ONCE(t->engine.count[HT_LIST_CLEAN]);
+	ret->lost = ht_lostmap_units(t) * HINTIER_UNIT_BYTES;
 	ht_dev_release(dev);
 	return 0;
 }

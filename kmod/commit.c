@@ -114,6 +114,30 @@ static u8 write_blocks(struct ht_tier *t, u32 count)
 	return HT_ON_FAST;
 }
 
+/* The same for the lost map. */
+static u8 write_lost(struct ht_tier *t, u32 count)
+{
+	struct batch b;
+	u32 block = 0;
+
+	batch_init(&b);
+	while ((block = find_next_bit(t->lost_round, t->nr_lost_blocks, block)) <
+	       t->nr_lost_blocks) {
+		struct bio *bio = bio_alloc_bioset(t->fast->bdev, min(count, BIO_MAX_VECS),
+						   REQ_OP_WRITE | REQ_SYNC | REQ_META | REQ_PRIO,
+						   GFP_NOIO, &t->xfer_bios);
+
+		block = ht_lostmap_add(t, bio, block);
+		batch_submit(&b, bio);
+	}
+	ht_count(t, HINTIER_C_META_WRITE_BYTES, (u64)count << PAGE_SHIFT);
+	ht_count(t, HINTIER_C_FAST_WRITE_BYTES, (u64)count << PAGE_SHIFT);
+	if (!batch_wait(&b))
+		return 0;
+	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
+	return HT_ON_FAST;
+}
+
 /* ---- gather and publish -------------------------------------------------------------------- */
 
 struct gathering {
@@ -230,7 +254,8 @@ static void publish(struct ht_tier *t, u32 count, bool ok)
 
 static bool any_dirty(struct ht_tier *t)
 {
-	return ht_engine_dirty(&t->engine) || READ_ONCE(t->destaging);
+	return ht_engine_dirty(&t->engine) || READ_ONCE(t->destaging) ||
+	       READ_ONCE(t->map.lost.used);
 }
 
 /* Carries the protocol out: every decision and the order of all this is core/commit.c's. */
@@ -252,6 +277,8 @@ static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
 		case HT_COMMIT_GATHER:
 			start = ktime_get_ns();
 			records = gather(t, c, &done);
+			/* After the records: what they let go of is in it (R10). */
+			done.lost = ht_lostmap_gather(t, c->seq);
 			break;
 		case HT_COMMIT_TAKE:
 			done.written = atomic_xchg(&t->bulk_written, 0);
@@ -262,12 +289,16 @@ static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
 		case HT_COMMIT_GIVE:
 			atomic_set(&t->bulk_written, 1);
 			break;
+		case HT_COMMIT_WRITE_LOST:
+			done.failed = write_lost(t, c->lost);
+			break;
 		case HT_COMMIT_WRITE:
 			done.failed = write_blocks(t, c->count);
 			break;
 		case HT_COMMIT_PUBLISH:
 		case HT_COMMIT_REVERT:
 			publish(t, c->count, action == HT_COMMIT_PUBLISH);
+			ht_lostmap_publish(t, action == HT_COMMIT_PUBLISH);
 			ht_count(t, HINTIER_C_COMMITS, 1);
 			trace_hintier_commit(t->dev->devt, records, ktime_get_ns() - start);
 			break;

@@ -25,7 +25,8 @@
 #define HT_CHUNK_ENTRIES (PAGE_SIZE / sizeof(struct hintier_residency))
 
 #define HT_FEATURES (HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | \
-		     HINTIER_FEATURE_DONE | HINTIER_FEATURE_QUERY)
+		     HINTIER_FEATURE_DONE | HINTIER_FEATURE_QUERY | \
+		     HINTIER_FEATURE_VOLATILE)
 
 /* An open descriptor. `dev` and `access` are written once; without dev it is unbound. */
 struct ht_caller {

@@ -28,19 +28,24 @@ static const int reason_errno[] = {
 	[HINTIER_REASON_FULL] = -ENOSPC,
 	[HINTIER_REASON_FAULT] = -EFAULT,
 	[HINTIER_REASON_STATE] = -ENODEV,
+	[HINTIER_REASON_EPOCH] = -EINVAL,
 };
 
-/* For each verb: who carries it out, which flags it takes, which are for later, who may say it. */
+/*
+ * For each verb: who carries it out, which flags it takes, which are for later, who may say it,
+ * and which flags only an owner may add.
+ */
 static const struct ht_verb {
 	int (*apply)(struct ht_dev *dev, const struct hintier_hint *hint);
 	u8 flags;
 	u8 later;
+	u8 owner;
 	u32 access;
 } verbs[] = {
 	[HINTIER_VERB_CLASSIFY] = {
 		.apply = ht_dev_classify,
-		.flags = HINTIER_FLAG_TOUCH,
-		.later = HINTIER_FLAG_VOLATILE,
+		.flags = HINTIER_FLAG_TOUCH | HINTIER_FLAG_VOLATILE,
+		.owner = HINTIER_FLAG_VOLATILE,
 		.access = HINTIER_ACCESS_ADVISE,
 	},
 	[HINTIER_VERB_FETCH] = {
@@ -80,7 +85,8 @@ static u32 hint_refusal(const struct hintier_hint *hint, u32 access, u64 bytes)
 		return HINTIER_REASON_ALIGN;
 	if (!ht_inside(hint->offset, hint->length, bytes))
 		return HINTIER_REASON_RANGE;
-	if (!(access & verb->access))
+	if (!(access & verb->access) ||
+	    ((hint->flags & verb->owner) && !(access & HINTIER_ACCESS_OWNER)))
 		return HINTIER_REASON_ACCESS;
 	return HINTIER_REASON_NONE;
 }
@@ -95,6 +101,8 @@ static u32 reason_of(int r)
 		return HINTIER_REASON_FULL;
 	case -ERANGE: /* it has shrunk meanwhile */
 		return HINTIER_REASON_RANGE;
+	case -ESTALE:
+		return HINTIER_REASON_EPOCH;
 	}
 	return HINTIER_REASON_STATE;
 }
@@ -111,6 +119,8 @@ static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access
 	} else {
 		r = verbs[hint->verb].apply(dev, hint);
 		*reason = reason_of(r);
+		if (*reason == HINTIER_REASON_EPOCH)
+			r = reason_errno[*reason];
 	}
 	ht_dev_count(dev, r ? HINTIER_C_HINTS_REFUSED : HINTIER_C_HINTS, 1);
 	if (!r)

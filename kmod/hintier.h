@@ -49,6 +49,7 @@ struct ht_dev {
 	u64 bytes;                      /* of the tier, as of the newest table */
 	u32 mode;                       /* enum hintier_mode, newest */
 	atomic64_t events;              /* sequence numbers of ht_event() */
+	atomic64_t drops;               /* numbers of HINTIER_EV_DROP */
 	u32 epoch;                      /* write epoch that a table stopped with */
 };
 
@@ -80,6 +81,7 @@ struct ht_info {
 	u64 free;
 	u64 dirty;
 	u64 clean;
+	u64 lost;                       /* bytes */
 };
 
 /* Only -ENODEV; a suspended tier answers. */
@@ -102,11 +104,17 @@ int ht_dev_stats(struct ht_dev *dev, struct ht_stats *ret);
 /* A tunable by name, as the `set` message: -ENOENT unknown, -EINVAL no number, -ERANGE bounds. */
 int ht_dev_set(struct ht_dev *dev, const char *key, const char *value);
 
-/* Class, group, object and depth of what has a slot now; the rest is skipped. */
+/*
+ * Class, group, object and depth of what has a slot now, and volatile marks; the rest is skipped.
+ * -ESTALE: an epoch that was never started.
+ */
 int ht_dev_classify(struct ht_dev *dev, const struct hintier_hint *hint);
 /* Queues; -ENOSPC when the queue is full. */
 int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint);
-/* Clean units are forgotten, dirty ones destaged early; skips what was written since epoch. */
+/*
+ * Clean units are forgotten, volatile ones dropped, other dirty ones destaged early; skips what
+ * was written since epoch. -ESTALE as above.
+ */
 int ht_dev_done(struct ht_dev *dev, const struct hintier_hint *hint);
 
 /*

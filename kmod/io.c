@@ -209,8 +209,10 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		ht_park_commit(t, bio);
 		return DM_MAPIO_SUBMITTED;
 	default:
-		io->outcome = HINTIER_IO_ERROR;
-		return DM_MAPIO_KILL;
+		/* Ended as a bio that a device has failed, so that it is counted. */
+		io->outcome = io->verdict == HT_DO_LOST ? HINTIER_IO_LOST : HINTIER_IO_ERROR;
+		ht_io_fail(bio, BLK_STS_IOERR);
+		return DM_MAPIO_SUBMITTED;
 	}
 }
 
@@ -277,14 +279,8 @@ void ht_io_route(struct ht_tier *t, struct bio *bio)
 	sectors = decide(t, bio, io);
 	io->left += bio_sectors(bio) - sectors;
 	bio->bi_iter.bi_size = sectors << SECTOR_SHIFT;
-	switch (execute(t, bio, io)) {
-	case DM_MAPIO_REMAPPED:
+	if (execute(t, bio, io) == DM_MAPIO_REMAPPED)
 		submit_bio_noacct(bio);
-		break;
-	case DM_MAPIO_KILL:
-		ht_io_fail(bio, BLK_STS_IOERR);
-		break;
-	}
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -403,8 +399,10 @@ static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_st
 		else if (fast_failed(t, bio, io))
 			return DM_ENDIO_INCOMPLETE;
 	}
-	/* R9: the data is durable, now its record. */
-	if (!*status && (io->flags & HT_IO_FUA) && io->verdict == HT_DO_FAST) {
+	/* R9: the data is durable, now its record; or that it is not lost any more. */
+	if (!*status && (io->flags & HT_IO_FUA) &&
+	    (io->verdict == HT_DO_FAST ||
+	     (READ_ONCE(t->map.lost.used) && t->map.mode < HINTIER_MODE_BYPASS))) {
 		io->flags |= HT_IO_SYNC;
 		ht_park_commit(t, bio);
 		return DM_ENDIO_INCOMPLETE;
@@ -453,8 +451,10 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 		return DM_ENDIO_INCOMPLETE;
 	if (unlikely(*status == BLK_STS_AGAIN) && try_waiting(t, bio, io))
 		return DM_ENDIO_INCOMPLETE;
-	ht_account(t, stat_op(io), *status ? HINTIER_IO_ERROR : io->outcome, io->klass,
-		   io->iter.bi_sector, io->iter.bi_size, io->start);
+	if (*status && io->outcome != HINTIER_IO_LOST)
+		io->outcome = HINTIER_IO_ERROR;
+	ht_account(t, stat_op(io), io->outcome, io->klass, io->iter.bi_sector, io->iter.bi_size,
+		   io->start);
 	if (io->left && !*status) {
 		go_on(t, bio, io);
 		return DM_ENDIO_INCOMPLETE;

@@ -205,8 +205,12 @@ int ht_meta_load(struct ht_tier *t)
 		return r;
 	trust = ht_pair_load(&t->pair, &fast, &bulk, t->discard_dirty);
 	r = load_records(t, trust, &dirty);
+	if (!r)
+		r = ht_lostmap_load(t);
 	if (r)
 		return r;
+	/* Bulk alone does not know what is lost, either. */
+	dirty = dirty || t->map.lost.used;
 	t->map.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
 	why = ht_pair_judge(&t->pair, dirty);
 	if (why != HT_OK) {
@@ -222,7 +226,8 @@ int ht_meta_load(struct ht_tier *t)
 /* Says on both devices what core/pair.h wants said. */
 static int reach(struct ht_tier *t, enum ht_pair_goal goal)
 {
-	enum ht_pair_action action = ht_pair_begin(&t->pair, goal, ht_engine_dirty(&t->engine));
+	enum ht_pair_action action = ht_pair_begin(&t->pair, goal, ht_engine_dirty(&t->engine) ||
+								   t->map.lost.used);
 	int r = 0;
 
 	for (; action != HT_PAIR_DONE; action = ht_pair_next(&t->pair, !r)) {

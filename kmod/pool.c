@@ -14,8 +14,14 @@ void ht_record_later(struct ht_tier *t, u32 slot)
 
 	if (!test_bit(block, t->changed))
 		set_bit(block, t->changed);
-	/* A commit clears `armed` before it looks at `changed`. */
-	smp_mb__after_atomic();
+	ht_commit_later(t);
+}
+
+/* Something is to be committed, when it is old enough if nobody asks before. */
+void ht_commit_later(struct ht_tier *t)
+{
+	/* A commit clears `armed` before it looks at what has changed. */
+	smp_mb();
 	if (!atomic_read(&t->armed) && !atomic_xchg(&t->armed, 1))
 		queue_delayed_work(t->wq, &t->commit_timer,
 				   msecs_to_jiffies(READ_ONCE(t->engine.tune.commit_ms)));
@@ -92,6 +98,8 @@ void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch)
 
 	if (act & HT_ACT_RECORD)
 		ht_record_later(t, slot);
+	if (act & HT_ACT_LOST)
+		ht_commit_later(t);
 	if (act & (HT_ACT_FREE | HT_ACT_LIST)) {
 		spin_lock_irqsave(&t->engine_lock, flags);
 		ht_engine_move(&t->engine, slot, list_of(t, slot));

@@ -24,6 +24,7 @@
  *   fetches 16, 0-64       promotions and FETCHes in flight
  *   commit_ms 1000, 1-60000  longest time that a change stays unrecorded without a FLUSH
  *   pass_discard 1, 0-1    discards go down to bulk as well
+ *   drop 1, 0-1            when slots run out, drop what its owner has called volatile; 0: destage it
  *
  * Messages
  *   flush             destage all that is dirty and record it; waits, can be interrupted
@@ -36,6 +37,7 @@
  *   <reads fast> <reads bulk> <reads joined> <writes fast> <writes bulk>
  *   <bytes written fast> <bytes written bulk> <bytes destaged> <bytes dropped dirty>
  *   <promoted> <evicted> <commits> <errors fast> <errors bulk>
+ *   <units lost> <requests lost>
  *   mode is writeback, writethrough, writearound, bypass (fast is gone) or fail; `-` in the place
  *   of each slot count while the tier is suspended.
  */
@@ -173,6 +175,12 @@ static void emit_info(struct ht_tier *t, char *result, unsigned int maxlen)
 	       c[HINTIER_C_DESTAGED_BYTES], c[HINTIER_C_DROPPED_DIRTY_BYTES],
 	       c[HINTIER_C_PROMOTED], c[HINTIER_C_EVICTED], c[HINTIER_C_COMMITS],
 	       c[HINTIER_C_ERRORS_FAST], c[HINTIER_C_ERRORS_BULK]);
+	if (t->loaded)
+		DMEMIT(" %llu", ht_lostmap_units(t));
+	else
+		DMEMIT(" -");
+	DMEMIT(" %llu", requests(s, HINTIER_OP_READ, HINTIER_IO_LOST) +
+	       requests(s, HINTIER_OP_WRITE, HINTIER_IO_LOST));
 	vfree(s);
 }
 

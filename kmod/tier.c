@@ -64,6 +64,8 @@ static int create_engines(struct ht_tier *t)
 	if (!r)
 		r = create_map(t);
 	if (!r)
+		r = ht_lostmap_create(t);
+	if (!r)
 		r = create_commit(t);
 	if (!r)
 		r = ht_xfers_create(t);
@@ -166,6 +168,7 @@ void ht_tier_destroy(struct ht_tier *t)
 	free_pages((unsigned long)t->meta_buffer, get_order(HT_META_BUFFER));
 	kfree(t->batch);
 	bitmap_free(t->changed);
+	ht_lostmap_destroy(t);
 	vfree(t->fetches);
 	vfree(t->ghosts);
 	kvfree(t->shards);
@@ -188,6 +191,7 @@ static void reset(struct ht_tier *t)
 	struct ht_map *map = &t->map;
 	const struct ht_geometry *geo = &map->geo;
 
+	ht_lost_reset(map);
 	memset(map->bits, 0, (size_t)geo->slots * HT_BITS * geo->words * sizeof(u16));
 	memset(map->buckets, 0xff, sizeof(u32) << map->bucket_bits);
 	memset(t->ghosts, 0xff, HT_GHOSTS * sizeof(u32));
@@ -224,6 +228,9 @@ static void fill_lists(struct ht_tier *t)
 		if (!(slot % 4096))
 			cond_resched();
 	}
+	/* What was found again in a slot. */
+	if (t->map.lost.used)
+		ht_commit_later(t);
 }
 
 /*

@@ -22,6 +22,7 @@
 #include "core/commit.h"
 #include "core/engine.h"
 #include "core/format.h"
+#include "core/lost.h"
 #include "core/move.h"
 #include "core/pair.h"
 #include "core/record.h"
@@ -156,6 +157,9 @@ struct ht_tier {
 	atomic_t suspect;            /* fast has failed a request: flush it to see if it lives */
 	atomic_t bulk_written;       /* since its last good flush, see core/commit.h */
 	bool bulk_torn;              /* a destage has failed, and may have written a part */
+	u8 *lost_image;              /* vmalloc: sectors of the lost map, as last gathered */
+	unsigned long *lost_round;   /* bitmap: blocks of it that this round of a commit writes */
+	u32 nr_lost_blocks;
 	u32 nr_blocks;
 	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
 	struct page **meta_pages;    /* [HT_COMMIT_BLOCKS] */
@@ -235,8 +239,27 @@ void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch);
 u32 ht_pool_admit(struct ht_tier *t, u32 extent);
 void ht_pool_place(struct ht_tier *t, u32 slot);
 void ht_record_later(struct ht_tier *t, u32 slot);
+void ht_commit_later(struct ht_tier *t);
 typedef void (*ht_slot_fn)(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context);
 void ht_visit_slot(struct ht_tier *t, u32 slot, ht_slot_fn visit, void *context);
+
+/* ---- lost.c: what was dropped ---- */
+struct ht_drop_note {
+	u64 offset;             /* of the extent */
+	u64 object;
+	u32 bytes;              /* 0: nothing was dropped */
+};
+
+int ht_lostmap_create(struct ht_tier *t);
+void ht_lostmap_destroy(struct ht_tier *t);
+int ht_lostmap_load(struct ht_tier *t);
+u32 ht_lostmap_gather(struct ht_tier *t, u64 seq);
+u32 ht_lostmap_add(struct ht_tier *t, struct bio *bio, u32 block);
+void ht_lostmap_publish(struct ht_tier *t, bool ok);
+u64 ht_lostmap_units(struct ht_tier *t);
+void ht_drop_units(struct ht_tier *t, struct ht_shard *shard, u32 slot, u32 from, u32 to,
+		   struct ht_drop_note *ret);
+void ht_drop_tell(struct ht_tier *t, const struct ht_drop_note *note);
 
 /* ---- park.c: bios that wait ---- */
 void ht_park_retry(struct ht_tier *t, struct bio *bio);

@@ -165,6 +165,8 @@ static void evict(struct ht_tier *t, u32 slot)
 
 struct departure {
 	struct ht_xfer *x;
+	struct ht_drop_note note;
+	bool shed;
 	bool begun;
 };
 
@@ -172,6 +174,9 @@ static void destage_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, vo
 {
 	struct departure *d = context;
 
+	d->note.bytes = 0;
+	if (d->shed && t->map.slots[slot].extent != HT_NIL)
+		ht_drop_units(t, shard, slot, 0, t->map.geo.units, &d->note);
 	d->begun = t->map.slots[slot].extent != HT_NIL &&
 		   ht_destage_begin(&t->map, shard, slot, &d->x->move);
 	if (d->begun)
@@ -180,17 +185,21 @@ static void destage_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, vo
 		ht_pool_place(t, slot);
 }
 
-/* True if it was started; if not, the transfer is idle again. */
-static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x)
+/*
+ * Sends what is dirty home; with `shed` it drops what it may instead. True if either happened; if
+ * nothing was sent the transfer is idle again.
+ */
+static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x, bool shed)
 {
-	struct departure d = { .x = x };
+	struct departure d = { .x = x, .shed = shed };
 
 	ht_visit_slot(t, slot, destage_slot, &d);
+	ht_drop_tell(t, &d.note);
 	if (d.begun)
 		ht_xfer_start(x);
 	else
 		ht_xfer_put(x);
-	return d.begun;
+	return d.begun || d.note.bytes;
 }
 
 /* One decision; false if there is none or it could not be carried out (*again). */
@@ -213,8 +222,9 @@ static bool step(struct ht_tier *t, bool *again)
 	spin_unlock_irqrestore(&t->engine_lock, flags);
 
 	switch (work) {
+	case HT_WORK_SHED:
 	case HT_WORK_DESTAGE:
-		*again = !destage(t, slot, x);
+		*again = !destage(t, slot, x, work == HT_WORK_SHED);
 		return !*again;
 	case HT_WORK_EVICT:
 		evict(t, slot);

@@ -87,6 +87,8 @@ std::string reason_text(std::uint32_t reason) {
         return "a table or quota of the kernel side is full: try again later";
     case HINTIER_REASON_FAULT:
         return "the batch could not be read";
+    case HINTIER_REASON_EPOCH:
+        return "the write epoch is not one of this tier";
     case HINTIER_REASON_STATE:
         return "the tier is suspended, failed or gone: see `hintierctl status`";
     default:

@@ -99,20 +99,32 @@ Result<void> write_states(PairMedium& medium, ht_role role, const Uuid& uuid) {
     return {};
 }
 
-Result<void> write_records(PairMedium& medium, const ht_header& fast, const Progress& progress) {
-    const ht_geometry& geo = fast.geo;
+// Metadata sectors from `start` on, each as `init` makes it.
+template <typename Init>
+Result<void> write_sectors(PairMedium& medium, std::uint64_t start, std::uint64_t sectors,
+                           Init init, const Progress& progress) {
     std::vector<std::byte> chunk;
-    for (std::uint64_t at = 0; at < geo.meta_sectors; at += chunk_sectors) {
-        std::uint64_t count = std::min<std::uint64_t>(chunk_sectors, geo.meta_sectors - at);
+    for (std::uint64_t at = 0; at < sectors; at += chunk_sectors) {
+        std::uint64_t count = std::min<std::uint64_t>(chunk_sectors, sectors - at);
         chunk.assign(byte_of(count), std::byte{});
         for (std::uint64_t i = 0; i < count; i++)
-            ht_records_init(fast.uuid, &geo, static_cast<std::uint32_t>(at + i),
-                            chunk.data() + byte_of(i));
-        if (auto done = medium.write(HT_ROLE_FAST, byte_of(geo.meta_start + at), chunk); !done)
-            return done;
-        progress(at + count, geo.meta_sectors);
+            init(static_cast<std::uint32_t>(at + i), chunk.data() + byte_of(i));
+        if (auto done = medium.write(HT_ROLE_FAST, byte_of(start + at), chunk); !done) return done;
+        progress(at + count, sectors);
     }
     return {};
+}
+
+Result<void> write_records(PairMedium& medium, const ht_header& fast, const Progress& progress) {
+    const ht_geometry& geo = fast.geo;
+    auto record = [&](std::uint32_t index, void* sector) {
+        ht_records_init(fast.uuid, &geo, index, sector);
+    };
+    auto lost = [&](std::uint32_t index, void* sector) { ht_lost_init(fast.uuid, index, sector); };
+    auto quietly = [](std::uint64_t, std::uint64_t) {};
+    if (auto done = write_sectors(medium, geo.lost_start, geo.lost_sectors, lost, quietly); !done)
+        return done;
+    return write_sectors(medium, geo.meta_start, geo.meta_sectors, record, progress);
 }
 
 Result<void> write_header(PairMedium& medium, ht_role role, const ht_header& header) {

@@ -53,6 +53,7 @@ void parse_device(nlattr* nest, TierStats& stats) {
     stats.free = number(at[HINTIER_A_DEV_FREE]);
     stats.dirty = number(at[HINTIER_A_DEV_DIRTY]);
     stats.clean = number(at[HINTIER_A_DEV_CLEAN]);
+    stats.lost = number(at[HINTIER_A_DEV_LOST]);
 }
 
 void parse_counts(nlattr* nest, TierStats& stats) {
@@ -122,7 +123,9 @@ constexpr std::array<const char*, HINTIER_COUNTERS> counter_names = {"fast_write
                                                                      "fetch_cancelled",
                                                                      "waited_slot",
                                                                      "errors_fast",
-                                                                     "errors_bulk"};
+                                                                     "errors_bulk",
+                                                                     "dropped_volatile_bytes",
+                                                                     "drops_refused"};
 
 } // namespace
 

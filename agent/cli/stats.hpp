@@ -43,6 +43,7 @@ struct TierStats {
     std::uint64_t free = 0;
     std::uint64_t dirty = 0;
     std::uint64_t clean = 0;
+    std::uint64_t lost = 0; // bytes
     std::vector<IoCount> io;
     std::vector<IoLatency> latency;
     std::array<std::uint64_t, HINTIER_COUNTERS> counters{};

@@ -39,6 +39,10 @@ std::string head_text(const DmDevice& tier, const TierStats& stats) {
                           human_size(stats.extent_bytes), human_count(stats.dirty),
                           percent(stats.dirty, stats.slots), human_count(stats.clean),
                           human_count(stats.free), moving_text(tier)));
+    if (stats.lost)
+        facts.add("lost", fmt::format("{}: dropped while volatile, reads fail until it is written "
+                                      "or discarded",
+                                      human_size(stats.lost)));
     std::uint64_t read = bytes_of(stats, HINTIER_OP_READ);
     std::uint64_t fast = bytes_of(stats, HINTIER_OP_READ, HINTIER_IO_FAST);
     facts.add("reads", fmt::format("{}, {} from fast", human_size(read), percent(fast, read)));
@@ -68,11 +72,11 @@ std::string latency_text(const TierStats& stats) {
 
 // The words of the target's status line; kmod/target.c has the grammar.
 constexpr std::array target_fields = {
-    "extent_sectors",      "slots",       "free",       "dirty",      "clean",
-    "moving_in",           "moving_out",  "reads_fast", "reads_bulk", "reads_joined",
-    "writes_fast",         "writes_bulk", "bytes_fast", "bytes_bulk", "bytes_destaged",
-    "bytes_dropped_dirty", "promoted",    "evicted",    "commits",    "errors_fast",
-    "errors_bulk"};
+    "extent_sectors",      "slots",       "free",         "dirty",      "clean",
+    "moving_in",           "moving_out",  "reads_fast",   "reads_bulk", "reads_joined",
+    "writes_fast",         "writes_bulk", "bytes_fast",   "bytes_bulk", "bytes_destaged",
+    "bytes_dropped_dirty", "promoted",    "evicted",      "commits",    "errors_fast",
+    "errors_bulk",         "units_lost",  "requests_lost"};
 
 bool is_bytes(const std::string& counter) {
     return counter.ends_with("_bytes");
@@ -149,6 +153,7 @@ Json status_json(const DmDevice& tier, const TierStats& stats) {
               {"free", stats.free},
               {"dirty", stats.dirty},
               {"clean", stats.clean}}},
+            {"lost_bytes", stats.lost},
             {"io", io_json(stats)},
             {"latency", latency_json(stats)},
             {"counters", std::move(counters)},

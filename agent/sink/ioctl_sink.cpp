@@ -40,6 +40,8 @@ const char* reason_text(std::uint32_t reason) {
         return "table or quota full";
     case HINTIER_REASON_FAULT:
         return "unreadable hint";
+    case HINTIER_REASON_EPOCH:
+        return "unknown write epoch";
     case HINTIER_REASON_STATE:
         return "tier suspended, failed or gone";
     }

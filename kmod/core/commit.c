@@ -12,6 +12,8 @@ enum step {
 	STEP_TAKE,
 	STEP_FLUSH_DATA,
 	STEP_GIVE,
+	STEP_WRITE_LOST,
+	STEP_FLUSH_LOST,
 	STEP_WRITE,
 	STEP_FLUSH_RECORDS,
 	STEP_PUBLISH,
@@ -34,6 +36,7 @@ static enum ht_commit_action finish(struct ht_commit *c)
 static enum ht_commit_action begin_round(struct ht_commit *c)
 {
 	c->count = 0;
+	c->lost = 0;
 	c->seq = ++c->pair->commit_seq;
 	return go(c, STEP_GATHER, HT_COMMIT_GATHER);
 }
@@ -47,7 +50,7 @@ static enum ht_commit_action flush(struct ht_commit *c, enum step step, u8 devic
 static enum ht_commit_action revert(struct ht_commit *c)
 {
 	c->failed = true;
-	return c->count ? go(c, STEP_REVERT, HT_COMMIT_REVERT) : finish(c);
+	return c->count || c->lost ? go(c, STEP_REVERT, HT_COMMIT_REVERT) : finish(c);
 }
 
 /* Something failed. A fast device that cannot be written or flushed is given up (R14). */
@@ -64,11 +67,13 @@ static enum ht_commit_action gathered(struct ht_commit *c, const struct ht_commi
 	bool asked = c->why & (HT_COMMIT_FOR_FLUSH | HT_COMMIT_FOR_PROBE);
 
 	c->count = done->count;
+	c->lost = done->lost;
 	c->next = done->next;
 	c->more = done->more && done->next > c->cursor;
-	if (!c->count && !asked)
+	if (!c->count && !c->lost && !asked)
 		return finish(c);
-	if ((c->why & HT_COMMIT_FOR_FLUSH) || (done->needs & HT_GATHER_BULK))
+	/* A unit leaves the lost map after its home, if that is where it was written. */
+	if ((c->why & HT_COMMIT_FOR_FLUSH) || (done->needs & HT_GATHER_BULK) || c->lost)
 		return go(c, STEP_TAKE, HT_COMMIT_TAKE);
 	return flush(c, STEP_FLUSH_DATA, HT_ON_FAST);
 }
@@ -86,6 +91,8 @@ static enum ht_commit_action data_flushed(struct ht_commit *c, const struct ht_c
 {
 	if (c->broken)
 		return fail(c, done);
+	if (c->lost)
+		return go(c, STEP_WRITE_LOST, HT_COMMIT_WRITE_LOST);
 	return c->count ? go(c, STEP_WRITE, HT_COMMIT_WRITE) : finish(c);
 }
 
@@ -142,6 +149,18 @@ enum ht_commit_action ht_commit_next(struct ht_commit *c, const struct ht_commit
 		return data_flushed(c, done);
 	case STEP_GIVE:
 		return data_flushed(c, done);
+	case STEP_WRITE_LOST:
+		c->broken = done->failed;
+		if (c->broken)
+			return fail(c, done);
+		return flush(c, STEP_FLUSH_LOST, HT_ON_FAST);
+	case STEP_FLUSH_LOST:
+		c->broken = done->failed;
+		if (c->broken)
+			return fail(c, done);
+		/* R10: only now may a record let go of what was dropped. */
+		return c->count ? go(c, STEP_WRITE, HT_COMMIT_WRITE) :
+				  go(c, STEP_PUBLISH, HT_COMMIT_PUBLISH);
 	case STEP_WRITE:
 		c->broken = done->failed;
 		if (c->broken)

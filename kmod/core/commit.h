@@ -3,12 +3,15 @@
  * One commit: the order in which records become durable, as actions that the caller carries out.
  *
  *   dirty    if a write waits for it: HAS_DIRTY on bulk (pair.h)
- *   rounds   1 gather: encode the record sectors that changed, as many as a round holds
- *            2 flush fast (data before mapping); bulk too, if a record says clean or free or a
- *              FLUSH waits, and bulk was written since its last good flush
- *            3 write the sectors, one write in flight per sector
- *            4 flush fast
- *            5 publish each record (record.h)
+ *   rounds   1 gather: encode the record sectors that changed, as many as a round holds; then
+ *              all sectors of the lost map that changed
+ *            2 flush fast (data before mapping); bulk too, if a record says clean or free, the
+ *              lost map has changed or a FLUSH waits, and bulk was written since its last good
+ *              flush
+ *            3 the lost map, if it has changed: write its sectors, flush fast (R10)
+ *            4 write the record sectors, one write in flight per sector
+ *            5 flush fast
+ *            6 publish each record (record.h) and entry (lost.h)
  *   failure  of fast: it is given up (bypass, pair.h); of bulk's flush: bulk counts as written
  *            again. What was gathered is reverted, nothing of it is published.
  *
@@ -30,13 +33,14 @@ HT_CORE_BEGIN
 
 enum ht_commit_action {
 	HT_COMMIT_STATE,   /* write pair->next to bulk, with a flush before and FUA */
-	HT_COMMIT_GATHER,  /* changed sectors from `cursor` on, sealed with `seq` */
+	HT_COMMIT_GATHER,  /* changed sectors from `cursor` on, sealed with `seq`; then the lost map */
 	HT_COMMIT_TAKE,    /* was bulk written? from now on it counts as not written */
 	HT_COMMIT_FLUSH,   /* the devices of `flush`, side by side */
 	HT_COMMIT_GIVE,    /* bulk counts as written */
+	HT_COMMIT_WRITE_LOST, /* the gathered sectors of the lost map */
 	HT_COMMIT_WRITE,   /* the gathered sectors */
-	HT_COMMIT_PUBLISH, /* ht_record_publish() what was gathered */
-	HT_COMMIT_REVERT,  /* ht_record_revert() it; its sectors have changed again */
+	HT_COMMIT_PUBLISH, /* ht_record_publish(), ht_lost_publish() what was gathered */
+	HT_COMMIT_REVERT,  /* ht_record_revert(), ht_lost_revert() it; it has changed again */
 	HT_COMMIT_DONE,
 };
 
@@ -54,6 +58,7 @@ struct ht_commit {
 	u32 cursor;      /* where this round begins, in the caller's numbering of sectors */
 	u32 next;
 	u32 count;       /* gathered in this round */
+	u32 lost;        /* and of the lost map */
 	u8 why;
 	u8 step;
 	u8 flush;        /* HT_ON_* */
@@ -66,11 +71,12 @@ struct ht_commit {
 /* How an action ended; members that it does not name are ignored. */
 struct ht_commit_done {
 	u32 count;       /* GATHER: how many sectors */
+	u32 lost;        /* GATHER: and of the lost map */
 	u32 needs;       /* GATHER: HT_GATHER_* of all their records */
 	u32 next;        /* GATHER: where the next round begins */
 	bool more;       /* GATHER: the round is full */
 	bool written;    /* TAKE */
-	u8 failed;       /* STATE, FLUSH, WRITE: HT_ON_* */
+	u8 failed;       /* STATE, FLUSH, WRITE, WRITE_LOST: HT_ON_* */
 	bool dirty;      /* always: some unit is dirty */
 };
 

@@ -28,6 +28,7 @@ static const struct ht_tunable tunables[] = {
 	TUNABLE(fetches, 0, 64),
 	TUNABLE(commit_ms, 1, 60000),
 	TUNABLE(pass_discard, 0, 1),
+	TUNABLE(drop, 0, 1),
 	{ NULL, 0, 0, 0 },
 };
 
@@ -44,6 +45,7 @@ void ht_tunables_init(struct ht_tunables *tune)
 	tune->fetches = 16;
 	tune->commit_ms = 1000;
 	tune->pass_discard = 1;
+	tune->drop = 1;
 }
 
 const struct ht_tunable *ht_tunable(u32 nth)
@@ -260,6 +262,8 @@ static u32 spread(struct ht_engine *engine)
 
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
 {
+	/* Who asks for everything to be destaged wants to keep it. */
+	bool drop = engine->tune.drop && !engine->early && !now->drain;
 	enum ht_list list;
 
 	/* Ahead of need: a little more than the reserve, so that promotions find room. */
@@ -279,7 +283,7 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 			*ret_slot = oldest(engine, list);
 		}
 		ht_engine_remove(engine, *ret_slot);
-		return HT_WORK_DESTAGE;
+		return drop ? HT_WORK_SHED : HT_WORK_DESTAGE;
 	}
 	*ret_slot = spread(engine);
 	return *ret_slot == HT_NIL ? HT_WORK_NONE : HT_WORK_DESTAGE;

@@ -27,11 +27,13 @@ struct ht_tunables {
 	u32 fetches;     /* fills in flight */
 	u32 commit_ms;   /* longest time a change stays unrecorded */
 	u32 pass_discard;/* send discards down to bulk */
+	u32 drop;        /* 1: under pressure volatile units are dropped, not destaged */
 };
 
 enum ht_work {
 	HT_WORK_NONE,
 	HT_WORK_DESTAGE, /* dirty units go home */
+	HT_WORK_SHED,    /* the same, but what is volatile is dropped if it can be */
 	HT_WORK_EVICT,   /* clean: forget it, record that, then it is free */
 };
 

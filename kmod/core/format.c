@@ -11,7 +11,7 @@
 #define KEY_USED (1ULL << 63)
 
 /* What a sector's CRC starts from: the same bytes elsewhere have another CRC. */
-enum { KIND_HEADER = 1, KIND_STATE = 2, KIND_RECORDS = 3 };
+enum { KIND_HEADER = 1, KIND_STATE = 2, KIND_RECORDS = 3, KIND_LOST = 4 };
 
 static u32 sector_crc(const u8 *uuid, u32 kind, u32 place, size_t crc_offset, const void *sector)
 {
@@ -55,6 +55,8 @@ const char *ht_refusal_text(enum ht_refusal why)
 		return "metadata is damaged: impossible slot record";
 	case HT_REFUSE_DIRTY:
 		return "one device was written without the other, and dirty data would be lost: add option discard_dirty to give it up";
+	case HT_REFUSE_LOST:
+		return "metadata is damaged: impossible entry of the lost map";
 	}
 	return "unknown refusal";
 }
@@ -72,15 +74,29 @@ static bool derive(struct ht_geometry *geo, u32 extent_sectors)
 	geo->units = extent_sectors >> HT_UNIT_SECTOR_SHIFT;
 	geo->words = geo->units / 16;
 	geo->per_sector = sizeof(((struct ht_disk_records *)0)->records) / (8 + 4 * geo->words);
+	geo->lost_per_sector = sizeof(((struct ht_disk_records *)0)->records) /
+			       (8 + 2 * geo->words);
 	return true;
 }
 
-/* Record sectors are counted in whole 4 KiB blocks, because that is how they are written. */
+/* Metadata sectors are counted in whole 4 KiB blocks, because that is how they are written. */
+static u64 whole_blocks(u64 sectors)
+{
+	return (sectors + HT_UNIT_SECTORS - 1) & ~(u64)(HT_UNIT_SECTORS - 1);
+}
+
 static u64 meta_sectors_for(const struct ht_geometry *geo, u64 slots)
 {
-	u64 sectors = (slots + geo->per_sector - 1) / geo->per_sector;
+	return whole_blocks((slots + geo->per_sector - 1) / geo->per_sector);
+}
 
-	return (sectors + HT_UNIT_SECTORS - 1) & ~(u64)(HT_UNIT_SECTORS - 1);
+static u64 lost_sectors_for(const struct ht_geometry *geo, u64 slots)
+{
+	u64 entries = slots / HT_LOST_SLOTS + 1;
+
+	if (entries > HT_LOST_MAX)
+		entries = HT_LOST_MAX;
+	return whole_blocks((entries + geo->lost_per_sector - 1) / geo->lost_per_sector);
 }
 
 static u64 round_up_extent(const struct ht_geometry *geo, u64 sectors)
@@ -111,8 +127,9 @@ enum ht_refusal ht_format_layout(u64 fast_sectors, u64 bulk_sectors, u32 extent_
 		return HT_REFUSE_LARGE;
 	geo.meta_start = HT_META_SECTOR;
 	while (slots) {
-		geo.slot_start = round_up_extent(&geo, geo.meta_start +
-						 meta_sectors_for(&geo, slots));
+		geo.lost_start = geo.meta_start + meta_sectors_for(&geo, slots);
+		geo.slot_start = round_up_extent(&geo, geo.lost_start +
+						 lost_sectors_for(&geo, slots));
 		if (geo.slot_start + (slots << geo.extent_shift) <= fast_sectors)
 			break;
 		slots--;
@@ -125,6 +142,7 @@ enum ht_refusal ht_format_layout(u64 fast_sectors, u64 bulk_sectors, u32 extent_
 	geo.slots = (u32)slots;
 	geo.extents = (u32)extents;
 	geo.meta_sectors = (u32)meta_sectors_for(&geo, slots);
+	geo.lost_sectors = (u32)lost_sectors_for(&geo, slots);
 	*ret = geo;
 	return HT_OK;
 }
@@ -145,6 +163,11 @@ void ht_header_encode(const struct ht_header *header, void *sector)
 	disk->meta_start = cpu_to_le64(geo->meta_start);
 	disk->slot_start = cpu_to_le64(geo->slot_start);
 	disk->home_start = cpu_to_le64(geo->home_start);
+	if (geo->lost_sectors) {
+		disk->incompat = cpu_to_le64(HT_INCOMPAT_LOST);
+		disk->lost_start = cpu_to_le64(geo->lost_start);
+		disk->lost_sectors = cpu_to_le64(geo->lost_sectors);
+	}
 	disk->crc = cpu_to_le32(sector_crc(header->uuid, KIND_HEADER, header->role,
 					   offsetof(struct ht_disk_header, crc), disk));
 }
@@ -152,6 +175,21 @@ void ht_header_encode(const struct ht_header *header, void *sector)
 bool ht_header_ours(const void *sector)
 {
 	return !memcmp(sector, HT_MAGIC, sizeof(((struct ht_disk_header *)0)->magic));
+}
+
+/* Where the lost map lies, between records and slots; false if it cannot lie there. */
+static bool header_lost(const struct ht_disk_header *disk, struct ht_geometry *geo)
+{
+	u64 start = le64_to_cpu(disk->lost_start), sectors = le64_to_cpu(disk->lost_sectors);
+
+	if (!(le64_to_cpu(disk->incompat) & HT_INCOMPAT_LOST))
+		return !start && !sectors;
+	geo->lost_start = start;
+	geo->lost_sectors = (u32)sectors;
+	return sectors && sectors <= lost_sectors_for(geo, HT_NIL) &&
+	       sectors == whole_blocks(sectors) && !(start % HT_UNIT_SECTORS) &&
+	       start >= geo->meta_start + geo->meta_sectors && start <= geo->slot_start &&
+	       sectors <= geo->slot_start - start;
 }
 
 static bool header_geometry(const struct ht_disk_header *disk, struct ht_geometry *geo)
@@ -173,7 +211,7 @@ static bool header_geometry(const struct ht_disk_header *disk, struct ht_geometr
 	geo->extents = (u32)extents;
 	geo->meta_sectors = (u32)meta_sectors_for(geo, slots);
 	return geo->meta_start >= HT_META_SECTOR && !(geo->meta_start % HT_UNIT_SECTORS) &&
-	       geo->slot_start >= geo->meta_start + geo->meta_sectors &&
+	       geo->slot_start >= geo->meta_start + geo->meta_sectors && header_lost(disk, geo) &&
 	       !(geo->slot_start & (ht_extent_sectors(geo) - 1)) &&
 	       geo->home_start >= 2048 &&
 	       !(geo->home_start & (ht_extent_sectors(geo) - 1));
@@ -224,7 +262,8 @@ bool ht_header_pair(const struct ht_header *fast, const struct ht_header *bulk)
 	       !memcmp(fast->uuid, bulk->uuid, sizeof(fast->uuid)) &&
 	       a->extent_shift == b->extent_shift && a->slots == b->slots &&
 	       a->extents == b->extents && a->meta_start == b->meta_start &&
-	       a->slot_start == b->slot_start && a->home_start == b->home_start;
+	       a->slot_start == b->slot_start && a->home_start == b->home_start &&
+	       a->lost_start == b->lost_start && a->lost_sectors == b->lost_sectors;
 }
 
 void ht_state_encode(const u8 *uuid, u32 role, const struct ht_state *state, void *sector)
@@ -273,14 +312,32 @@ u64 ht_state_sector(u64 seq)
 	return HT_STATE_SECTOR + seq % HT_STATE_COPIES * HT_STATE_STRIDE;
 }
 
-void ht_records_seal(const u8 *uuid, u32 index, u64 seq, void *sector)
+/* Sectors of records and of the lost map have the same head. */
+static void seal(const u8 *uuid, u32 kind, u32 index, u64 seq, void *sector)
 {
 	struct ht_disk_records *disk = sector;
 
 	disk->index = cpu_to_le32(index);
 	disk->seq = cpu_to_le64(seq);
-	disk->crc = cpu_to_le32(sector_crc(uuid, KIND_RECORDS, index,
+	disk->crc = cpu_to_le32(sector_crc(uuid, kind, index,
 					   offsetof(struct ht_disk_records, crc), disk));
+}
+
+static enum ht_refusal check(const u8 *uuid, u32 kind, u32 index, const void *sector, u64 *ret_seq)
+{
+	const struct ht_disk_records *disk = sector;
+
+	if (le32_to_cpu(disk->index) != index ||
+	    le32_to_cpu(disk->crc) != sector_crc(uuid, kind, index,
+						 offsetof(struct ht_disk_records, crc), disk))
+		return HT_REFUSE_CRC;
+	*ret_seq = le64_to_cpu(disk->seq);
+	return HT_OK;
+}
+
+void ht_records_seal(const u8 *uuid, u32 index, u64 seq, void *sector)
+{
+	seal(uuid, KIND_RECORDS, index, seq, sector);
 }
 
 void ht_records_init(const u8 *uuid, const struct ht_geometry *geo, u32 index, void *sector)
@@ -292,14 +349,7 @@ void ht_records_init(const u8 *uuid, const struct ht_geometry *geo, u32 index, v
 
 enum ht_refusal ht_records_check(const u8 *uuid, u32 index, const void *sector, u64 *ret_seq)
 {
-	const struct ht_disk_records *disk = sector;
-
-	if (le32_to_cpu(disk->index) != index ||
-	    le32_to_cpu(disk->crc) != sector_crc(uuid, KIND_RECORDS, index,
-						 offsetof(struct ht_disk_records, crc), disk))
-		return HT_REFUSE_CRC;
-	*ret_seq = le64_to_cpu(disk->seq);
-	return HT_OK;
+	return check(uuid, KIND_RECORDS, index, sector, ret_seq);
 }
 
 /* A record's bytes: records are packed, so nothing in them is aligned. */
@@ -367,4 +417,63 @@ enum ht_refusal ht_record_get(const struct ht_geometry *geo, const void *sector,
 		if (ret->dirty[w] & ~ret->valid[w])
 			return HT_REFUSE_RECORD;
 	return HT_OK;
+}
+
+/* ---- the lost map --------------------------------------------------------------------------- */
+
+void ht_lost_init(const u8 *uuid, u32 index, void *sector)
+{
+	memset(sector, 0, HT_SECTOR_BYTES);
+	ht_lost_seal(uuid, index, 0, sector);
+}
+
+enum ht_refusal ht_lost_check(const u8 *uuid, u32 index, const void *sector, u64 *ret_seq)
+{
+	return check(uuid, KIND_LOST, index, sector, ret_seq);
+}
+
+void ht_lost_seal(const u8 *uuid, u32 index, u64 seq, void *sector)
+{
+	seal(uuid, KIND_LOST, index, seq, sector);
+}
+
+static u32 lost_bytes(const struct ht_geometry *geo)
+{
+	return 8 + 2 * geo->words;
+}
+
+void ht_lost_put(const struct ht_geometry *geo, void *sector, u32 nth,
+		 const struct ht_lost_record *record)
+{
+	struct ht_disk_records *disk = sector;
+	u8 *p = disk->records + (size_t)nth * lost_bytes(geo);
+	__le64 key = cpu_to_le64(KEY_USED | record->extent);
+
+	memset(p, 0, lost_bytes(geo));
+	if (!record->used)
+		return;
+	memcpy(p, &key, sizeof(key));
+	bitmap_put(p + 8, record->lost, geo->words);
+}
+
+enum ht_refusal ht_lost_get(const struct ht_geometry *geo, const void *sector, u32 nth,
+			    struct ht_lost_record *ret)
+{
+	const struct ht_disk_records *disk = sector;
+	const u8 *p = disk->records + (size_t)nth * lost_bytes(geo);
+	__le64 disk_key;
+	u64 key;
+
+	memcpy(&disk_key, p, sizeof(disk_key));
+	key = le64_to_cpu(disk_key);
+	memset(ret, 0, sizeof(*ret));
+	bitmap_get(p + 8, ret->lost, geo->words);
+	ret->used = key & KEY_USED;
+	ret->extent = (u32)key;
+	/* Bits and key come and go together; there is nothing else in a key. */
+	for (u32 w = 0; w < geo->words; w++)
+		if (ret->lost[w])
+			return ret->used && key == (KEY_USED | ret->extent) &&
+			       ret->extent < geo->extents ? HT_OK : HT_REFUSE_LOST;
+	return key ? HT_REFUSE_LOST : HT_OK;
 }

@@ -6,6 +6,7 @@
  *   sector 0         header (immutable)    sector 0         header (immutable)
  *   sectors 8, 16    state, two copies     sectors 8, 16    state, two copies
  *   meta_start …     slot records          home_start …     homes of extents 0, 1, …
+ *   lost_start …     lost map
  *   slot_start …     slots 0, 1, …
  *
  * Headers are written once, by `format`. A state sector has a sequence number and is written to
@@ -36,7 +37,17 @@ HT_CORE_BEGIN
 /* Unknown incompat bits: refuse. Unknown ro-compat bits: refuse to write. Compat: ignore. */
 #define HT_FEATURES_COMPAT 0ULL
 #define HT_FEATURES_RO_COMPAT 0ULL
-#define HT_FEATURES_INCOMPAT 0ULL
+#define HT_INCOMPAT_LOST (1ULL << 0) /* fast has a lost map: who ignores it reads stale data */
+#define HT_FEATURES_INCOMPAT HT_INCOMPAT_LOST
+
+/*
+ * Entries of the lost map: one for each so many slots, rounded up to whole blocks. A dropped
+ * extent keeps its entry until its owner has rewritten or discarded it. A sixteenth of what fast
+ * holds covers more than half a minute of the writes that fill it in ten minutes: longer than an
+ * agent takes to see a drop and unlink the file, or a server to write it again.
+ */
+#define HT_LOST_SLOTS 16
+#define HT_LOST_MAX (1U << 20)
 
 enum ht_role {
 	HT_ROLE_FAST = 1,
@@ -58,7 +69,9 @@ struct ht_disk_header {                 /* byte offset */
 	__le64 meta_start;              /*  80  sector on fast */
 	__le64 slot_start;              /*  88  sector on fast */
 	__le64 home_start;              /*  96  sector on bulk */
-	u8 reserved[408];               /* 104  zero */
+	__le64 lost_start;              /* 104  sector on fast; zero without HT_INCOMPAT_LOST */
+	__le64 lost_sectors;            /* 112  so many of them; zero without */
+	u8 reserved[392];               /* 120  zero */
 };
 static_assert(sizeof(struct ht_disk_header) == HT_SECTOR_BYTES, "one sector");
 
@@ -91,6 +104,20 @@ struct ht_disk_records {                /* byte offset */
 	u8 records[496];                /*  16 */
 };
 static_assert(sizeof(struct ht_disk_records) == HT_SECTOR_BYTES, "one sector");
+
+/*
+ * Sector of the lost map: the same head, then `lost_per_sector` entries of 8 + 2 * words bytes:
+ *   __le64 key                 bits 0-31 extent, 63 used
+ *   __le16 lost[words]         at least one bit of a used entry
+ * A unit is lost if its bit is set here and no slot record claims it.
+ */
+
+/* An entry of the lost map in memory. */
+struct ht_lost_record {
+	bool used;
+	u32 extent;
+	u16 lost[HT_UNITS_MAX / 16];
+};
 
 /* A record in memory. */
 struct ht_record {
@@ -129,6 +156,7 @@ enum ht_refusal {
 	HT_REFUSE_LARGE,        /* more extents or slots than 32-bit numbers hold */
 	HT_REFUSE_RECORD,       /* a record that cannot be: range, or an extent recorded twice */
 	HT_REFUSE_DIRTY,        /* the devices have moved on without each other, and would lose data */
+	HT_REFUSE_LOST,         /* the same of the lost map */
 };
 
 /* One line for people. */
@@ -169,6 +197,20 @@ enum ht_refusal ht_record_get(const struct ht_geometry *geo, const void *sector,
 void ht_record_put(const struct ht_geometry *geo, void *sector, u32 nth,
 		   const struct ht_record *record);
 void ht_records_seal(const u8 *uuid, u32 index, u64 seq, void *sector);
+
+/* The same for sectors of the lost map. */
+static inline u32 ht_lost_capacity(const struct ht_geometry *geo)
+{
+	return geo->lost_sectors * geo->lost_per_sector;
+}
+
+void ht_lost_init(const u8 *uuid, u32 index, void *sector);
+enum ht_refusal ht_lost_check(const u8 *uuid, u32 index, const void *sector, u64 *ret_seq);
+enum ht_refusal ht_lost_get(const struct ht_geometry *geo, const void *sector, u32 nth,
+			    struct ht_lost_record *ret);
+void ht_lost_put(const struct ht_geometry *geo, void *sector, u32 nth,
+		 const struct ht_lost_record *record);
+void ht_lost_seal(const u8 *uuid, u32 index, u64 seq, void *sector);
 
 HT_CORE_END
 

@@ -5,6 +5,7 @@
 #include "move.h"
 
 #include "bits.h"
+#include "lost.h"
 #include "shard.h"
 
 static struct ht_slot *slot_of(const struct ht_map *map, u32 slot)
@@ -41,17 +42,20 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 {
 	struct ht_slot *s = slot_of(map, move->slot);
 	u16 *dirty = ht_slot_bits(map, move->slot, HT_DIRTY);
+	u16 *vol = ht_slot_bits(map, move->slot, HT_VOLATILE);
 
 	s->state = HT_SLOT_LIVE;
 	/* Even a failed or overtaken transfer may have written home: a later record waits for it. */
 	s->flags |= HT_F_HOME;
 	*ret_clean = ok && s->gen == move->gen;
 	if (*ret_clean) {
-		for (u32 w = 0; w < map->geo.words; w++)
+		for (u32 w = 0; w < map->geo.words; w++) {
 			dirty[w] &= (u16)~move->units[w];
+			vol[w] &= (u16)~move->units[w];
+		}
 		s->flags |= HT_F_CHANGED;
 		s->flags &= ~HT_F_DONE;
-		return HT_ACT_RECORD;
+		return HT_ACT_RECORD | ht_lost_clear(map, move->extent, move->units);
 	}
 	return ht_release(map, move->slot);
 }
@@ -59,7 +63,9 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent, u32 from,
 		   u32 to, struct ht_move *ret)
 {
-	if (home_busy(shard, extent) || ht_lookup(map, extent) != HT_NIL)
+	/* R10: a fill would give a lost unit what its home still has. */
+	if (home_busy(shard, extent) || ht_lookup(map, extent) != HT_NIL ||
+	    ht_lost_find(map, extent) != HT_NIL)
 		return false;
 	ht_admit(map, slot, extent, HT_SLOT_FILL);
 	ret->slot = slot;

@@ -38,8 +38,8 @@ bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, stru
 u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean);
 
 /*
- * A free slot for units [from, to) of an extent without one. False if the extent has a slot, or
- * its home is being written just now.
+ * A free slot for units [from, to) of an extent without one. False if the extent has a slot or
+ * an entry in the lost map, or its home is being written just now.
  */
 bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent, u32 from,
 		   u32 to, struct ht_move *ret);

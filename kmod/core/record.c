@@ -5,6 +5,7 @@
 #include "record.h"
 
 #include "bits.h"
+#include "lost.h"
 #include "shard.h"
 
 #include <hintier/types.h>
@@ -63,6 +64,19 @@ u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret)
 	return needs;
 }
 
+/* R10: units that were lost, and that this record claims anew; unless they left the slot since. */
+static u32 found_again(struct ht_map *map, u32 slot, const struct ht_record *record)
+{
+	const u16 *valid = ht_slot_bits(map, slot, HT_VALID);
+	u16 units[HT_UNITS_MAX / 16];
+
+	if (!map->lost.used || !record->used)
+		return 0;
+	for (u32 w = 0; w < map->geo.words; w++)
+		units[w] = record->valid[w] & valid[w];
+	return ht_lost_clear(map, record->extent, units);
+}
+
 u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *record)
 {
 	struct ht_slot *s = slot_of(map, slot);
@@ -74,7 +88,7 @@ u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *reco
 		s->flags &= ~HT_F_RECORDED;
 	if (!(s->flags & HT_F_CHANGED))
 		s->flags &= ~HT_F_STALE;
-	return ht_release(map, slot);
+	return ht_release(map, slot) | found_again(map, slot, record);
 }
 
 void ht_record_revert(struct ht_map *map, u32 slot)

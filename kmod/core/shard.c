@@ -7,10 +7,13 @@
  *   R4 a unit that a record calls clean is overwritten only after a record calls it dirty
  *   R5 a home has one writer at a time
  *   R6 a write cancels a fill
+ *   R10 what was dropped fails until it is written as a whole or discarded
+ *   R11 a write or discard clears volatile marks
  */
 #include "shard.h"
 
 #include "bits.h"
+#include "lost.h"
 
 #include <hintier/types.h>
 
@@ -116,6 +119,7 @@ static u32 drop_units(struct ht_map *map, u32 slot, u32 from, u32 to)
 	s->gen++;
 	ht_bits_clear(ht_slot_bits(map, slot, HT_VALID), from, to);
 	ht_bits_clear(ht_slot_bits(map, slot, HT_DIRTY), from, to);
+	ht_bits_clear(ht_slot_bits(map, slot, HT_VOLATILE), from, to);
 	if (s->flags & HT_F_RECORDED) {
 		s->flags |= HT_F_STALE;
 		act |= changed(s);
@@ -151,6 +155,56 @@ bool ht_forget(struct ht_map *map, u32 slot, u32 *ret_act)
 	return true;
 }
 
+/* ---- volatile units ------------------------------------------------------------------------- */
+
+void ht_mark_volatile(struct ht_map *map, u32 slot, u32 from, u32 to, u64 epoch)
+{
+	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+	u16 *vol = ht_slot_bits(map, slot, HT_VOLATILE);
+
+	if (slot_of(map, slot)->epoch >= epoch)
+		return;
+	ht_bits_each_word(w, from, to)
+		vol[w] |= dirty[w] & ht_bits_mask(w, from, to);
+}
+
+bool ht_may_drop(const struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 from, u32 to)
+{
+	const struct ht_slot *s = slot_of(map, slot);
+
+	/* R5: whoever writes the home now could have been let to think that it counts. */
+	return s->state == HT_SLOT_LIVE && !s->writers && map->mode < HINTIER_MODE_BYPASS &&
+	       !shard->homing[s->extent % HT_HOMING] &&
+	       ht_bits_any(ht_slot_bits(map, slot, HT_VOLATILE), from, to);
+}
+
+void ht_drop(struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 from, u32 to,
+	     u32 entry, struct ht_dropped *ret)
+{
+	u32 extent = slot_of(map, slot)->extent, end;
+	u16 units[HT_UNITS_MAX / 16] = { 0 };
+
+	memset(ret, 0, sizeof(*ret));
+	if (!ht_may_drop(map, shard, slot, from, to))
+		return;
+	if (ht_lost_find(map, extent) == HT_NIL) {
+		if (entry == HT_NIL)
+			return;
+		ht_lost_hash(map, entry, extent);
+		ret->took = true;
+	}
+	ht_bits_each_word(w, from, to)
+		units[w] = ht_slot_bits(map, slot, HT_VOLATILE)[w] & ht_bits_mask(w, from, to);
+	ret->units = ht_bits_count(units, from, to);
+	ret->act = ht_lost_add(map, extent, units);
+	for (from = ht_bits_find(units, from, to, true); from < to;
+	     from = ht_bits_find(units, end, to, true)) {
+		end = ht_bits_find(units, from, to, false);
+		ret->act |= drop_units(map, slot, from, end);
+	}
+	ret->act |= unused_fetch(map, slot, &ret->fetch) | ht_release(map, slot);
+}
+
 /* ---- reads ---------------------------------------------------------------------------------- */
 
 /* The slot is of use: it keeps its place, and the FETCH that brought it was timely. */
@@ -175,6 +229,22 @@ static void read_from_slot(struct ht_slot *s, struct ht_answer *ret)
 	ret->verdict = HT_DO_FAST;
 }
 
+/* R10: the front of the request is lost, or ends where something is. True if it is. */
+static bool is_lost(const struct ht_map *map, const struct ht_request *req, struct ht_answer *ret)
+{
+	u32 end = (ret->to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+	bool lost;
+
+	if (!map->lost.used)
+		return false;
+	lost = ht_lost_run(map, ret->slot, req->extent, req->from / HT_UNIT_SECTORS, &end);
+	if (end * HT_UNIT_SECTORS < ret->to)
+		ret->to = end * HT_UNIT_SECTORS;
+	if (lost)
+		ret->verdict = HT_DO_LOST;
+	return lost;
+}
+
 static void begin_read(struct ht_map *map, const struct ht_request *req, struct ht_answer *ret)
 {
 	struct ht_slot *s;
@@ -183,8 +253,10 @@ static void begin_read(struct ht_map *map, const struct ht_request *req, struct 
 	bool set;
 
 	ret->verdict = HT_DO_HOME;
-	if (ret->slot == HT_NIL)
+	if (ret->slot == HT_NIL) {
+		is_lost(map, req, ret);
 		return;
+	}
 	s = slot_of(map, ret->slot);
 	if (s->state == HT_SLOT_FILL) {
 		s->flags |= HT_F_LATE;
@@ -203,6 +275,8 @@ static void begin_read(struct ht_map *map, const struct ht_request *req, struct 
 	if (end * HT_UNIT_SECTORS < ret->to)
 		ret->to = end * HT_UNIT_SECTORS;
 
+	if (!set && is_lost(map, req, ret))
+		return;
 	note_read(s, ret);
 	if (set && map->mode >= HINTIER_MODE_BYPASS)
 		ret->verdict = HT_DO_FAIL;
@@ -282,7 +356,7 @@ static bool needs_intent(struct ht_map *map, u32 from, u32 to, struct ht_answer 
 	return true;
 }
 
-static void write_slot(struct ht_map *map, struct ht_answer *ret)
+static void write_slot(struct ht_map *map, u32 from, u32 to, struct ht_answer *ret)
 {
 	struct ht_slot *s = slot_of(map, ret->slot);
 
@@ -293,6 +367,7 @@ static void write_slot(struct ht_map *map, struct ht_answer *ret)
 	s->writers++;
 	s->gen++;
 	s->epoch = map->epoch;
+	ht_bits_clear(ht_slot_bits(map, ret->slot, HT_VOLATILE), from, to);
 	ret->verdict = HT_DO_FAST;
 }
 
@@ -309,7 +384,7 @@ static void write_past(struct ht_map *map, struct ht_shard *shard, const struct 
 		ret->to = end * HT_UNIT_SECTORS;
 	if (is_dirty) {
 		if (!needs_intent(map, from, end, ret))
-			write_slot(map, ret);
+			write_slot(map, from, end, ret);
 		return;
 	}
 	if (ht_bits_any(valid, from, end))
@@ -352,6 +427,12 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 		ret->verdict = HT_DO_COMMIT;
 		return;
 	}
+	/* R14: with fast gone the lost map would say for ever what is not true any more. */
+	if (!whole || map->mode >= HINTIER_MODE_BYPASS) {
+		if (is_lost(map, req, ret))
+			return;
+		to = (ret->to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+	}
 	if (ret->slot == HT_NIL) {
 		bool may_keep = whole && req->op == HT_REQ_WRITE && !req->no_admit;
 
@@ -378,7 +459,7 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 		/* A piece of a unit that only the home knows the rest of. */
 		write_home(map, shard, req, ret);
 	} else if (!needs_intent(map, from, to, ret)) {
-		write_slot(map, ret);
+		write_slot(map, from, to, ret);
 	}
 }
 
@@ -391,6 +472,8 @@ static void begin_discard(struct ht_map *map, struct ht_shard *shard, const stru
 	struct ht_slot *s;
 
 	ret->verdict = HT_DO_DROP;
+	if (map->mode < HINTIER_MODE_BYPASS)
+		ret->act |= ht_lost_clear_range(map, req->extent, from, to);
 	if (ret->slot != HT_NIL) {
 		s = slot_of(map, ret->slot);
 		if (s->state == HT_SLOT_FILL) {
@@ -475,17 +558,28 @@ static u32 write_failed(struct ht_map *map, const struct ht_request *req, u32 sl
 	return make_dirty(map, slot, from, to);
 }
 
+static u32 end_home(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
+		    bool ok)
+{
+	bool whole = !(req->from % HT_UNIT_SECTORS) && !(req->to % HT_UNIT_SECTORS);
+
+	if (req->op == HT_REQ_READ)
+		return 0;
+	(*homing_of(shard, req->extent))--;
+	if (!ok || !whole || req->op == HT_REQ_DISCARD || map->mode >= HINTIER_MODE_BYPASS)
+		return 0;
+	return ht_lost_clear_range(map, req->extent, req->from / HT_UNIT_SECTORS,
+				   req->to / HT_UNIT_SECTORS);
+}
+
 u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
 	   u8 verdict, bool ok)
 {
 	struct ht_slot *s;
 	u32 act = 0;
 
-	if (verdict == HT_DO_HOME) {
-		if (req->op != HT_REQ_READ)
-			(*homing_of(shard, req->extent))--;
-		return 0;
-	}
+	if (verdict == HT_DO_HOME)
+		return end_home(map, shard, req, ok);
 
 	s = slot_of(map, slot);
 	if (req->op == HT_REQ_READ) {

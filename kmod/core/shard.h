@@ -27,6 +27,7 @@ enum ht_verdict {
 	HT_DO_COMMIT,  /* ask again when a commit that starts after now has ended */
 	HT_DO_DROP,    /* discard: done in memory; nothing on disk or in flight stands against it */
 	HT_DO_FAIL,    /* the only copy is on a device that is gone */
+	HT_DO_LOST,    /* fail it: these units were dropped, see lost.h */
 };
 
 /* What else the caller has to do; bits, returned beside verdicts. */
@@ -35,6 +36,7 @@ enum ht_verdict {
 #define HT_ACT_LIST (1U << 2)   /* the slot belongs on another list now: ht_list_of() */
 #define HT_ACT_FETCH (1U << 3)  /* first read of a fetched slot: that FETCH was timely */
 #define HT_ACT_UNUSED (1U << 4) /* a fetched slot left without being read */
+#define HT_ACT_LOST (1U << 5)   /* the lost map must be written some time */
 
 enum ht_request_op {
 	HT_REQ_READ,
@@ -90,6 +92,29 @@ u32 ht_release(struct ht_map *map, u32 slot);
  * or a transfer is in flight. *ret_act: HT_ACT_*.
  */
 bool ht_forget(struct ht_map *map, u32 slot, u32 *ret_act);
+
+/*
+ * The owner of units [from, to) can do without them: marks those that are dirty. Only what was
+ * last written before write epoch `epoch` (R12).
+ */
+void ht_mark_volatile(struct ht_map *map, u32 slot, u32 from, u32 to, u64 epoch);
+
+struct ht_dropped {
+	u32 units;      /* that are lost now */
+	u32 act;        /* HT_ACT_* */
+	u32 fetch;      /* with HT_ACT_UNUSED */
+	bool took;      /* the entry of the lost map was used */
+};
+
+/* Are there volatile units in [from, to) that may be dropped now? */
+bool ht_may_drop(const struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 from,
+		 u32 to);
+/*
+ * Drops them: they leave the slot, and are lost. `entry` is a free one of the lost map, or HT_NIL;
+ * without it an extent that has none keeps its units. Nothing is dropped unless ht_may_drop().
+ */
+void ht_drop(struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 from, u32 to,
+	     u32 entry, struct ht_dropped *ret);
 
 /* Where the slot belongs, by what its units are. */
 enum ht_list ht_list_of(const struct ht_map *map, u32 slot);

@@ -31,7 +31,10 @@ struct ht_geometry {
 	u32 extents;       /* of the tier */
 	u32 per_sector;    /* records in a metadata sector */
 	u32 meta_sectors;  /* metadata sectors that hold records */
-	u64 meta_start;    /* sector of the first of them on fast */
+	u32 lost_per_sector; /* entries of the lost map in a metadata sector */
+	u32 lost_sectors;  /* metadata sectors that hold the lost map; 0: the pair has none */
+	u64 meta_start;    /* sector of the first record on fast */
+	u64 lost_start;    /* sector of the lost map on fast */
 	u64 slot_start;    /* sector of slot 0 on fast */
 	u64 home_start;    /* sector of extent 0 on bulk */
 };
@@ -93,7 +96,7 @@ enum ht_bits {
 	HT_VALID = 0,  /* the slot holds the unit */
 	HT_DIRTY,      /* and its home does not: only ever set on valid units */
 	HT_RCLEAN,     /* a record says clean, or may say so: overwriting needs intent first */
-	HT_VOLATILE,   /* room for volatile marks; always zero for now */
+	HT_VOLATILE,   /* its owner can do without it: only ever set on dirty units, in RAM (R11) */
 	HT_BITS
 };
 
@@ -111,6 +114,25 @@ enum ht_bulk {
 	HT_BULK_ENDING,      /* nothing is yet, and a write waits for the commit that ends this */
 };
 
+/* An extent of which units are lost. */
+struct ht_lost_entry {
+	u32 extent;             /* HT_NIL: free */
+	u32 next;               /* in the hash chain, or next free one */
+	bool changed;           /* since it was last gathered */
+};
+
+/* The lost map, see lost.h. Its chains and bits belong to the shard locks. */
+struct ht_lost {
+	struct ht_lost_entry *entries; /* [capacity] */
+	u16 *bits;              /* [capacity * geo.words] */
+	u32 *buckets;           /* [1 << bucket_bits] */
+	u8 *changed;            /* [geo.lost_sectors] differs from the newest submitted one */
+	u32 bucket_bits;        /* >= shard_bits */
+	u32 capacity;
+	u32 free;               /* engine lock: first free entry */
+	u32 used;               /* engine lock; read without: an extent's entry is counted first */
+};
+
 /* The slot table. Everything in it is allocated by the caller, see ht_map_init(). */
 struct ht_map {
 	struct ht_geometry geo;
@@ -119,6 +141,7 @@ struct ht_map {
 	u32 *buckets;           /* [1 << bucket_bits] */
 	u32 bucket_bits;
 	u32 shard_bits;         /* <= bucket_bits */
+	struct ht_lost lost;
 	u32 epoch;              /* current write epoch */
 	u8 mode;                /* enum hintier_mode */
 	u8 bulk;                /* enum ht_bulk */

@@ -31,10 +31,10 @@ struct Key {
     }
 
 constexpr Key KEYS[] = {
-    KEY(mode),       KEY(cached),  KEY(errors),  KEY(stalls),     KEY(passes),
-    KEY(reloads),    KEY(extents), KEY(sectors), KEY(slots),      KEY(reserve),
-    KEY(per_sector), KEY(hot),     KEY(fua),     KEY(discard),    KEY(read),
-    KEY(small),      KEY(commit),  KEY(flush),   KEY(background), KEY(fill),
+    KEY(mode),       KEY(cached),  KEY(errors), KEY(stalls),  KEY(passes),     KEY(reloads),
+    KEY(extents),    KEY(sectors), KEY(slots),  KEY(reserve), KEY(per_sector), KEY(hot),
+    KEY(fua),        KEY(discard), KEY(read),   KEY(small),   KEY(commit),     KEY(flush),
+    KEY(background), KEY(fill),    KEY(hint),   KEY(lost),
 };
 
 } // namespace
@@ -69,6 +69,8 @@ Options options_of(uint64_t seed) {
     o.flush = one_of(0, 2, 6);
     o.background = one_of(2, 6, 12);
     o.fill = one_of(0, 20, 60);
+    o.hint = one_of(0, 3, 12);
+    o.lost = one_of(2, 4, 8);
     return o;
 }
 

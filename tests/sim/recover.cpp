@@ -25,13 +25,17 @@ ht_geometry small_geometry(const Options& o) {
     geo.per_sector = o.per_sector;
     geo.meta_start = HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE;
     geo.meta_sectors = (o.slots + o.per_sector - 1) / o.per_sector;
+    geo.lost_per_sector = 2;
+    geo.lost_sectors = (o.lost + 1) / 2;
+    geo.lost_start = geo.meta_start + geo.meta_sectors;
     return geo;
 }
 
 } // namespace
 
 World::World(const Options& o)
-    : fast(size_t{o.slots} * o.sectors, small_geometry(o).meta_start + o.slots, o.cached),
+    : fast(size_t{o.slots} * o.sectors,
+           small_geometry(o).lost_start + small_geometry(o).lost_sectors, o.cached),
       bulk(size_t{o.extents} * o.sectors, HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE,
            o.cached),
       oracle(size_t{o.extents} * o.sectors) {}
@@ -55,6 +59,11 @@ void Sim::format() {
         ht_state_encode(uuid_, role, &pair_.next, image.data());
         device(role).meta.format(ht_state_sector(0), image);
     }
+    for (u32 i = 0; i < map_.geo.lost_sectors; i++) {
+        Sector image;
+        ht_lost_init(uuid_, i, image.data());
+        world_.fast.meta.format(lost_sector(i), image);
+    }
 }
 
 void Sim::reset_map() {
@@ -73,6 +82,17 @@ void Sim::reset_map() {
     map_.slots = slots_.data();
     map_.bits = bits_.data();
     map_.buckets = buckets_.data();
+    map_.epoch = 1;
+    lost_.resize(ht_lost_capacity(&geo));
+    lost_bits_.resize(lost_.size() * geo.words);
+    lost_changed_.resize(geo.lost_sectors);
+    map_.lost.entries = lost_.data();
+    map_.lost.bits = lost_bits_.data();
+    map_.lost.changed = lost_changed_.data();
+    map_.lost.bucket_bits = 2;
+    lost_buckets_.resize(1U << map_.lost.bucket_bits);
+    map_.lost.buckets = lost_buckets_.data();
+    ht_lost_reset(&map_);
     ht_tunables_init(&engine_.tune);
     engine_.tune.high = 60;
     engine_.tune.low = 30;
@@ -118,8 +138,9 @@ bool Sim::load(bool discard_dirty) {
     reset_map();
     changed_.assign(map_.geo.meta_sectors, false);
     load_records(ht_pair_load(&pair_, &states[0], &states[1], discard_dirty));
+    if (ok()) load_lost();
     if (pair_.differ && !world_.parted) fail("the pair's epochs differ");
-    return ht_pair_judge(&pair_, ht_engine_dirty(&engine_)) == HT_OK;
+    return ht_pair_judge(&pair_, any_dirty()) == HT_OK;
 }
 
 // The power goes on the way of some starts and stops.
@@ -132,7 +153,7 @@ bool Sim::power_goes() {
 
 // False if the power has gone before the goal was reached.
 bool Sim::reach(ht_pair_goal goal) {
-    ht_pair_action action = ht_pair_begin(&pair_, goal, ht_engine_dirty(&engine_));
+    ht_pair_action action = ht_pair_begin(&pair_, goal, any_dirty());
     while (action != HT_PAIR_DONE && action != HT_PAIR_FAILED) {
         if (action == HT_PAIR_COMMIT) {
             commit_all();
@@ -156,6 +177,9 @@ void Sim::give_up_dirty() {
         world_.oracle.discard(s);
     for (const uint32_t s : dirty_sectors())
         world_.oracle.discard(s);
+    for (const auto& sectors : {dirty_then_, dirty_sectors()})
+        for (const uint32_t s : sectors)
+            world_.oracle.haunt(s / HT_UNIT_SECTORS);
 }
 
 std::vector<uint32_t> Sim::dirty_sectors() const {
@@ -180,7 +204,7 @@ bool Sim::start() {
         if (!load(true)) fail("dirty data cannot be given up");
     }
     if (!ok()) return true;
-    const bool dirty = ht_engine_dirty(&engine_);
+    const bool dirty = any_dirty();
     map_.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
     if (dirty && !(pair_.bulk.flags & HT_STATE_HAS_DIRTY))
         fail("fast holds dirty data, and bulk says that it is whole");
@@ -192,6 +216,7 @@ void Sim::boot() {
     requests_.clear();
     transfers_.clear();
     flushes_.clear();
+    epochs_.clear();
     commit_ = {};
     commits_ended_ = commits_started_;
     being_written_.assign(options_.extents * options_.sectors / HT_UNIT_SECTORS, false);
@@ -239,16 +264,26 @@ void Sim::read_after_cut() {
     quiet_ = true;
     for (uint32_t extent = 0; extent < options_.extents && ok(); extent++) {
         Request r = whole_extent(extent);
-        for (uint32_t s = 0; s < r.end; s++)
+        r.cut = true;
+        for (uint32_t s = 0; s < r.end; s++) {
             r.floors[s] = world_.oracle.durable(tier_sector(extent, s));
+            r.gone[s] = world_.oracle.gone_at_cut(tier_sector(extent, s));
+        }
         do {
             ask(r);
-            if (r.stage != Stage::Apply) return fail("a read after a cut reaches no device");
-            apply(r);
+            if (!ok()) return;
+            if (r.stage == Stage::Apply)
+                apply(r);
+            else if (r.stage != Stage::End)
+                return fail("a read after a cut reaches no device");
         } while (!end_piece(r));
         check_read(r);
         for (uint32_t s = 0; s < r.end; s++)
-            world_.oracle.settle(tier_sector(extent, s), r.seen[s].version);
+            if (r.seen[s].version != LOST)
+                world_.oracle.settle(tier_sector(extent, s), r.seen[s].version);
+        for (uint32_t s = 0; s < r.end; s += HT_UNIT_SECTORS)
+            world_.oracle.settle_unit(tier_sector(extent, s) / HT_UNIT_SECTORS,
+                                      r.seen[s].version == LOST);
     }
     quiet_ = quiet;
 }
@@ -335,6 +370,10 @@ void Sim::drain() {
     commit_all();
     if (ok() && engine_.count[HT_LIST_FREE] != map_.geo.slots)
         fail(std::to_string(map_.geo.slots - engine_.count[HT_LIST_FREE]) + " slots have leaked");
+    u32 lost = 0;
+    for (u32 i = 0; i < lost_.size(); i++)
+        lost += ht_bits_any(&lost_bits_[size_t{i} * map_.geo.words], 0, map_.geo.units);
+    if (ok() && lost != map_.lost.used) fail("an entry of the lost map has leaked");
     quiet_ = draining_ = false;
     check();
 }
@@ -346,6 +385,7 @@ void Sim::prove() {
     // C1: with nothing dirty the bulk device alone is a complete image.
     for (uint32_t s = 0; s < options_.extents * options_.sectors && ok(); s++) {
         const Tag& tag = world_.bulk.data.read(s);
+        if (world_.oracle.lost(s) && world_.oracle.lost(s) >= world_.oracle.floor(s)) continue;
         if (tag.sector != s || tag.version < world_.oracle.floor(s) ||
             tag.version > world_.oracle.ceiling(s))
             fail("the home of sector " + std::to_string(s) + " is not complete");

@@ -21,8 +21,8 @@ constexpr uint64_t PATIENCE = 60000; // steps until a request that has not ended
 constexpr int ROUNDS = 2000;
 
 constexpr const char* OPS[] = {"read", "write", "zeroes", "discard"};
-constexpr const char* VERDICTS[] = {"to fast", "to home", "admit", "tee", "join",
-                                    "wait",    "commit",  "drop",  "fail"};
+constexpr const char* VERDICTS[] = {"to fast", "to home", "admit", "tee",  "join",
+                                    "wait",    "commit",  "drop",  "fail", "lost"};
 
 unsigned long long ull(uint64_t value) {
     return value;
@@ -130,6 +130,8 @@ void Sim::submit() {
         r.when = world_.oracle.now();
         for (uint32_t s = r.first; s < r.end; s++)
             r.floors.push_back(world_.oracle.floor(tier_sector(r.req.extent, s)));
+        for (uint32_t s = r.first; s < r.end; s++)
+            r.gone.push_back(world_.oracle.gone(tier_sector(r.req.extent, s)));
         r.seen.resize(r.end - r.first);
     } else {
         if (!reserve_units(r, true)) return;
@@ -200,6 +202,10 @@ void Sim::ask(Request& r) {
         r.stage = Stage::Commit;
         r.commit = commits_started_ + 1;
         break;
+    case HT_DO_LOST:
+        counts.lost++;
+        lose_piece(r);
+        break;
     default:
         check_refusal(r);
         // A discard that may not go down is one all the same.
@@ -221,6 +227,22 @@ void Sim::check_refusal(const Request& r) {
         fail("a read of what home has fails");
     if (!read && map_.mode == HINTIER_MODE_BYPASS && a.slot == HT_NIL)
         fail("a write fails without a reason");
+}
+
+// R10: a piece that is refused because it was dropped. So it has to be, unless a discard came.
+void Sim::lose_piece(Request& r) {
+    for (uint32_t s = r.req.from; s < r.answer.to; s++) {
+        const uint32_t sector = tier_sector(r.req.extent, s);
+        const uint32_t lost = world_.oracle.lost(sector);
+        if (r.req.op == HT_REQ_READ) {
+            r.seen[s - r.first] = {sector, LOST};
+        } else if (!lost || lost < world_.oracle.floor(sector)) {
+            return fail("sector " + std::to_string(sector) + " cannot be written and is not lost");
+        }
+    }
+    r.refused = r.failed |= r.req.op != HT_REQ_READ;
+    r.answer.verdict = HT_DO_DROP; // nothing is left to end
+    r.stage = Stage::End;
 }
 
 // The device does its part; of what fails it may have done some.
@@ -262,7 +284,10 @@ bool Sim::end_piece(Request& r) {
         const u32 slot = to_fast ? a.slot : HT_NIL;
         const u32 act = ht_end(&map_, &shard(r.req.extent), &piece, slot, a.verdict, r.ok);
         if (to_fast) apply_acts(act, slot);
-        r.record |= to_fast;
+        // A home write only ever changes the lost map.
+        if (!to_fast && (act & ~u32{HT_ACT_LOST})) fail("a home write asks for more");
+        r.record |= to_fast || (map_.lost.used &&
+                                map_.mode < HINTIER_MODE_BYPASS); // that it is not lost any more
         if (!r.ok && r.req.op != HT_REQ_DISCARD) return piece_failed(r, to_fast);
     }
     r.req.from = a.to;
@@ -308,7 +333,20 @@ void Sim::check_read(const Request& r) {
             return fail("sector " + std::to_string(sector) + " reads what belongs to sector " +
                         std::to_string(int32_t(tag.sector)));
         // Discarded while it was read: anything that was ever written there will do.
-        const uint32_t floor = oracle.cleared(sector) > r.when ? 0 : r.floors[s - r.first];
+        const bool discarded = oracle.cleared(sector) > r.when;
+        const uint32_t floor = discarded ? 0 : r.floors[s - r.first];
+        if (tag.version == LOST) {
+            const uint32_t lost = r.cut ? oracle.lost_at_cut(sector) : oracle.lost(sector);
+            if (!discarded && (!lost || lost < floor))
+                return fail("sector " + std::to_string(sector) + " is refused as lost, and has " +
+                            "version " + std::to_string(floor));
+            continue;
+        }
+        if (!discarded && r.gone.size() && tag.version <= r.gone[s - r.first] &&
+            r.gone[s - r.first])
+            return fail("sector " + std::to_string(sector) + " reads version " +
+                        std::to_string(tag.version) + ", and up to " +
+                        std::to_string(r.gone[s - r.first]) + " all was dropped");
         if (tag.version < floor || tag.version > oracle.ceiling(sector))
             return fail("sector " + std::to_string(sector) + " reads version " +
                         std::to_string(tag.version) + ", not " + std::to_string(floor) + " to " +
@@ -319,7 +357,7 @@ void Sim::check_read(const Request& r) {
 void Sim::finish(Request& r) {
     r.ended = true;
     counts.user_errors += r.failed;
-    if (r.failed && !options_.errors) fail("a request fails, and no device has");
+    if (r.failed && !r.refused && !options_.errors) fail("a request fails, and no device has");
     say("request %llu: %s", ull(r.number), r.failed ? "fails" : "ends");
     if (r.req.op == HT_REQ_READ) {
         if (!r.failed) check_read(r);
@@ -327,6 +365,10 @@ void Sim::finish(Request& r) {
         return;
     }
     reserve_units(r, false);
+    // With fast gone what is lost stays lost.
+    if (r.req.op == HT_REQ_DISCARD && map_.mode < HINTIER_MODE_BYPASS)
+        for (uint32_t s = r.first; s < r.end; s += HT_UNIT_SECTORS)
+            world_.oracle.discard_ended(tier_sector(r.req.extent, s) / HT_UNIT_SECTORS);
     if (r.failed || r.req.op == HT_REQ_DISCARD) return;
     for (uint32_t s = r.first; s < r.end; s++) {
         const uint32_t sector = tier_sector(r.req.extent, s);
@@ -374,6 +416,8 @@ Sim::Request Sim::whole_extent(uint32_t extent) {
     r.when = world_.oracle.now();
     for (uint32_t s = 0; s < r.end; s++)
         r.floors.push_back(world_.oracle.floor(tier_sector(extent, s)));
+    for (uint32_t s = 0; s < r.end; s++)
+        r.gone.push_back(world_.oracle.gone(tier_sector(extent, s)));
     r.seen.resize(r.end);
     return r;
 }
@@ -411,6 +455,8 @@ void Sim::step(uint64_t number, uint64_t dice) {
         if (flushes_.size() < FLUSHES) start_flush();
     } else if (falls(o.background)) {
         background();
+    } else if (falls(o.hint)) {
+        hint();
     } else if (falls(15)) {
         if (transfers_.empty()) return;
         advance(dice_.pick(transfers_));
@@ -500,8 +546,11 @@ void Sim::check() {
                 return fail("a free slot is in use");
             continue;
         }
-        for (u32 w = 0; w < map_.geo.words; w++)
+        const u16* marks = ht_slot_bits(&map_, slot, HT_VOLATILE);
+        for (u32 w = 0; w < map_.geo.words; w++) {
             if (dirty[w] & ~valid[w]) return fail("a unit is dirty and not valid");
+            if (marks[w] & ~dirty[w]) return fail("a unit is volatile and not dirty");
+        }
         if (s.extent >= options_.extents) return fail("a slot holds no extent");
         if (slots_of[s.extent]++) return fail("an extent has two slots");
         if (ht_lookup(&map_, s.extent) != slot) return fail("a slot cannot be found");

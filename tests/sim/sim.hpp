@@ -14,6 +14,7 @@
 #include "commit.h"
 #include "engine.h"
 #include "format.h"
+#include "lost.h"
 #include "move.h"
 #include "pair.h"
 #include "record.h"
@@ -46,6 +47,8 @@ struct Options {
     uint32_t flush = 3;      // and to flushes
     uint32_t background = 5; // and to decisions of the engine
     uint32_t fill = 20;      // percent of the reads bring their extent to fast
+    uint32_t hint = 3;       // percent of the steps go to hints about volatile data
+    uint32_t lost = 4;       // entries of the lost map
 };
 
 // What a power cut leaves, and what the user knows of it.
@@ -81,7 +84,8 @@ public:
     each(fast) each(home) each(joined) each(waits) each(commits) each(failed_commits)              \
         each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
             each(evictions) each(discards) each(intents) each(admitted) each(refused)              \
-                each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)
+                each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)        \
+                    each(hints) each(drops) each(drops_refused) each(lost)
     struct Counts {
 #define HT_SIM_COUNT(name) uint64_t name = 0;
         HT_SIM_COUNTS(HT_SIM_COUNT)
@@ -111,11 +115,14 @@ private:
         ht_told told{};               // and what it said
         uint32_t when = 0;            // READ: submitted then
         std::vector<uint32_t> floors; // READ: what it must at least see, by sector
+        std::vector<uint32_t> gone;   // READ: up to there all was dropped before it came
+        bool cut = false;             // READ: the first one after a cut
         std::vector<Tag> seen;        // READ
         bool record = false;          // FUA: some piece lies in fast and has to be recorded
         bool ok = true;               // of the piece that is or was in flight
         bool tried = false;           // fast has failed a piece before
         bool failed = false;          // the user gets an error
+        bool refused = false;         // because a piece of it is lost
         bool ended = false;
     };
 
@@ -144,6 +151,8 @@ private:
         std::vector<Sector> images;
         uint64_t write = 0; // of the first sector
         size_t written = 0;
+        std::vector<uint32_t> lost; // sectors of the lost map, and their images
+        std::vector<Sector> lost_images;
         Device::Flush fast_flush{}, bulk_flush{};
     };
 
@@ -153,12 +162,19 @@ private:
         uint64_t commit = 0;
     };
 
+    // A write epoch, and what lay where when it began.
+    struct Epoch {
+        uint64_t number = 0;
+        std::vector<uint32_t> issued; // by unit
+    };
+
     struct Residency {
         uint32_t extent = 0;
         std::array<u16, HT_UNITS_MAX / 16> valid{};
     };
 
     enum { FAST, BULK };
+    static constexpr uint32_t LOST = ~0U; // in place of a version: the read was refused
 
     void fail(const std::string& what);
     [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) const;
@@ -184,6 +200,9 @@ private:
     uint64_t meta_sector(uint32_t index) const {
         return map_.geo.meta_start + index;
     }
+    uint64_t lost_sector(uint32_t index) const {
+        return map_.geo.lost_start + index;
+    }
     ht_shard& shard(uint32_t extent) {
         return shards_[ht_shard_of(&map_, extent)];
     }
@@ -208,6 +227,7 @@ private:
     void finish(Request& r);
     void check_read(const Request& r);
     Request whole_extent(uint32_t extent);
+    void lose_piece(Request& r);
     void rare();
     bool idle() const;
 
@@ -229,6 +249,15 @@ private:
                 visit(s);
     }
 
+    // sim_hint.cpp
+    void hint();
+    void give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to);
+    void done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to);
+    u32 drop(uint32_t slot, uint32_t from, uint32_t to);
+    void gather_lost();
+    void publish_lost(bool ok);
+    void load_lost();
+
     // sim_commit.cpp
     void commit_all();
     void begin_commit();
@@ -236,6 +265,7 @@ private:
     bool execute_commit();
     bool execute_flush();
     bool execute_write();
+    bool execute_write_lost();
     bool execute_state();
     void gather();
     void publish(bool ok);
@@ -277,6 +307,10 @@ private:
     std::vector<u16> bits_;
     std::vector<u32> buckets_;
     std::vector<ht_shard> shards_;
+    std::vector<ht_lost_entry> lost_;
+    std::vector<u16> lost_bits_;
+    std::vector<u32> lost_buckets_;
+    std::vector<u8> lost_changed_;
     uint8_t uuid_[16] = {};
     uint64_t writes_ = 0;
     uint64_t commits_started_ = 0, commits_ended_ = 0;
@@ -285,6 +319,7 @@ private:
     std::vector<Transfer> transfers_;
     std::vector<Flush> flushes_;
     ht_pair pair_{};
+    std::vector<Epoch> epochs_;
     Commit commit_;
     uint64_t cut_number_ = 0;
     int power_left_ = -1; // steps of a start or stop until the power goes; -1: it stays

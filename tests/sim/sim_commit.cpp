@@ -15,7 +15,7 @@ bool Sim::any_dirty() const {
     bool destaging = false;
     for (const Transfer& t : transfers_)
         destaging |= !t.fill;
-    return destaging || ht_engine_dirty(&engine_);
+    return destaging || ht_engine_dirty(&engine_) || map_.lost.used; // bulk knows of none of them
 }
 
 void Sim::begin_commit() {
@@ -58,6 +58,8 @@ void Sim::gather() {
     commit_.done.count = u32(commit_.sectors.size());
     commit_.done.next = sector;
     commit_.done.more = commit_.sectors.size() == ROUND;
+    gather_lost(); // after the records: what they let go of is in it (R10)
+    commit_.done.lost = u32(commit_.lost.size());
 }
 
 void Sim::publish(bool ok) {
@@ -72,6 +74,7 @@ void Sim::publish(bool ok) {
         }
         if (!ok) changed_[commit_.sectors[i]] = true;
     }
+    publish_lost(ok);
 }
 
 // A flush that fails may have done its work, or not.
@@ -107,6 +110,19 @@ bool Sim::execute_write() {
     return true;
 }
 
+bool Sim::execute_write_lost() {
+    if (!commit_.begun) {
+        commit_.write = ++writes_;
+        for (size_t i = 0; i < commit_.lost.size(); i++)
+            world_.fast.meta.put(commit_.write, lost_sector(commit_.lost[i]),
+                                 commit_.lost_images[i]);
+        return false;
+    }
+    world_.fast.meta.complete(commit_.write);
+    if (error(1)) commit_.done.failed = HT_ON_FAST;
+    return true;
+}
+
 // A flush before, and FUA.
 uint64_t Sim::put_state(ht_role role) {
     Sector image;
@@ -134,6 +150,8 @@ bool Sim::execute_commit() {
         return execute_state();
     case HT_COMMIT_FLUSH:
         return execute_flush();
+    case HT_COMMIT_WRITE_LOST:
+        return execute_write_lost();
     case HT_COMMIT_WRITE:
         return execute_write();
     case HT_COMMIT_GATHER:
@@ -159,8 +177,8 @@ bool Sim::execute_commit() {
 void Sim::advance_commit() {
     if (commit_.action == HT_COMMIT_DONE) return begin_commit();
     if (still(FAST) || still(BULK)) return;
-    constexpr const char* ACTIONS[] = {"state", "gather",  "take",   "flush", "give",
-                                       "write", "publish", "revert", "done"};
+    constexpr const char* ACTIONS[] = {"state",      "gather", "take",    "flush",  "give",
+                                       "write lost", "write",  "publish", "revert", "done"};
     say("commit %d: %s", int(commit_.number), ACTIONS[commit_.action]);
     if (!commit_.begun) commit_.done.failed = 0;
     const bool ended = execute_commit();

@@ -69,7 +69,8 @@ bool Sim::background() {
     now.reads_wait = chance(30);
     now.drain = draining_;
     u32 slot = HT_NIL, act = 0;
-    switch (ht_engine_next(&engine_, &now, &slot)) {
+    const ht_work work = ht_engine_next(&engine_, &now, &slot);
+    switch (work) {
     case HT_WORK_NONE:
         break;
     case HT_WORK_EVICT:
@@ -77,13 +78,17 @@ bool Sim::background() {
         say("slot %u: evicted", slot);
         place(slot, act);
         return true;
+    case HT_WORK_SHED:
     case HT_WORK_DESTAGE: {
+        if (work == HT_WORK_SHED) act = drop(slot, 0, map_.geo.units);
         Transfer t;
         t.number = number_;
-        if (!ht_destage_begin(&map_, &shard(slots_[slot].extent), slot, &t.move)) {
-            place(slot, 0);
-            break;
+        if (slots_[slot].extent == HT_NIL ||
+            !ht_destage_begin(&map_, &shard(slots_[slot].extent), slot, &t.move)) {
+            place(slot, act);
+            return act;
         }
+        if (act & HT_ACT_RECORD) record_later(slot);
         counts.destages++;
         transfers_.push_back(std::move(t));
         return true;

@@ -118,7 +118,7 @@ void test_version() {
     same(version.major, HINTIER_ABI_MAJOR, "ABI major");
     same(version.features,
          HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | HINTIER_FEATURE_DONE |
-             HINTIER_FEATURE_QUERY,
+             HINTIER_FEATURE_QUERY | HINTIER_FEATURE_VOLATILE,
          "features");
     same(call(fd, HINTIER_IOC_VERSION, nullptr), EFAULT, "VERSION to nowhere");
     same(call(fd, HINTIER_IOC_VERSION, KERNEL), EFAULT, "VERSION into the kernel");
@@ -256,8 +256,14 @@ std::vector<Refusal> refusals() {
     for (const uint16_t verb : {HINTIER_VERB_SEQUENCE, HINTIER_VERB_PIN, HINTIER_VERB_UNPIN})
         add("later verb " + std::to_string(verb), with_verb(verb), EOPNOTSUPP,
             HINTIER_REASON_UNSUPPORTED);
-    add("CLASSIFY volatile", with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE), EOPNOTSUPP,
-        HINTIER_REASON_UNSUPPORTED);
+    for (const uint64_t epoch : {1ULL << 31, 1ULL << 32, ~0ULL}) {
+        hintier_hint h = with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE);
+        h.epoch = epoch;
+        add("volatile of epoch " + std::to_string(epoch), h, EINVAL, HINTIER_REASON_EPOCH);
+        h = with_verb(HINTIER_VERB_DONE);
+        h.epoch = epoch;
+        add("DONE of epoch " + std::to_string(epoch), h, EINVAL, HINTIER_REASON_EPOCH);
+    }
     add("FETCH to stage", with_verb(HINTIER_VERB_FETCH, HINTIER_FLAG_STAGE), EOPNOTSUPP,
         HINTIER_REASON_UNSUPPORTED);
     add("CLASSIFY to stage", with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_STAGE), EINVAL,
@@ -310,18 +316,22 @@ void test_permission(const char* tier) {
     if (child == 0) {
         if (setgid(65534) || setuid(65534)) _exit(2);
         failures = 0;
-        const hintier_hint advice = classify(), done = with_verb(HINTIER_VERB_DONE);
+        const hintier_hint advice = classify(), done = with_verb(HINTIER_VERB_DONE),
+                           dispensable = with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE);
         hintier_bind bind{};
         const int reader = control(), writer = control(), other = control(), third = control();
         same(bind_to(reader, ro, &bind), 0, "bind by a reader");
         same(bind.access, HINTIER_ACCESS_ADVISE, "access of a reader");
         expect(send(reader, &advice, 1), 0, 1, HINTIER_REASON_NONE, "advice by a reader");
         expect(send(reader, &done, 1), EPERM, 0, HINTIER_REASON_ACCESS, "DONE by a reader");
+        expect(send(reader, &dispensable, 1), EPERM, 0, HINTIER_REASON_ACCESS,
+               "volatile by a reader");
         for (const int shown : {rw, wo}) {
             const int fd = shown == rw ? writer : other;
             same(bind_to(fd, shown, &bind), 0, "bind by a writer");
             same(bind.access, HINTIER_ACCESS_ADVISE | HINTIER_ACCESS_OWNER, "access of a writer");
             expect(send(fd, &done, 1), 0, 1, HINTIER_REASON_NONE, "DONE by a writer");
+            expect(send(fd, &dispensable, 1), 0, 1, HINTIER_REASON_NONE, "volatile by a writer");
         }
         if (neither >= 0) same(bind_to(third, neither), EPERM, "bind with neither right");
         fflush(stdout);
@@ -431,6 +441,54 @@ void test_epoch(int fd) {
     check(b.epoch > a.epoch, "a new epoch is a later one");
     same(a.reserved, 0, "reserved member of an epoch");
     same(call(fd, HINTIER_IOC_EPOCH, nullptr), EFAULT, "EPOCH to nowhere");
+}
+
+// R12: a file was mapped, its blocks were freed and written by somebody else, the hint comes late.
+void test_volatile(int fd, const char* tier) {
+    constexpr uint64_t AT = 6 << 20;
+    const int data = open(tier, O_RDWR | O_DIRECT);
+    void* buffer = aligned_alloc(UNIT, UNIT);
+    memset(buffer, 7, UNIT);
+    const auto write_it = [&] { return pwrite(data, buffer, UNIT, AT) == ssize_t(UNIT); };
+    const auto read_it = [&] { return pread(data, buffer, UNIT, AT) == ssize_t(UNIT); };
+    const auto say = [&](uint16_t verb, uint8_t flags, uint64_t epoch) {
+        hintier_hint h = with_verb(verb, flags);
+        h.offset = AT;
+        h.length = UNIT;
+        h.epoch = epoch;
+        expect(send(fd, &h, 1), 0, 1, HINTIER_REASON_NONE, "a hint about a unit");
+    };
+    const auto give_up = [&](uint64_t epoch) {
+        say(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE, epoch);
+        say(HINTIER_VERB_DONE, 0, epoch);
+    };
+    const auto lost = [&] {
+        hintier_residency entry{};
+        const Answer a = ask(fd, AT, UNIT, &entry, 1);
+        check(a.error == 0 && a.query.count == 1, "QUERY of a unit");
+        return entry.state & HINTIER_IS_LOST;
+    };
+    hintier_epoch before{}, after{};
+
+    check(write_it(), "a unit is written");
+    same(call(fd, HINTIER_IOC_EPOCH, &before), 0, "EPOCH before the file is mapped");
+    check(write_it(), "its blocks are written by another owner");
+    give_up(before.epoch);
+    check(read_it() && !lost(), "what was written since is not dropped");
+    say(HINTIER_VERB_DONE, 0, 0);
+
+    same(call(fd, HINTIER_IOC_EPOCH, &after), 0, "EPOCH before it is mapped again");
+    say(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE, after.epoch);
+    check(read_it(), "a mark alone drops nothing");
+    say(HINTIER_VERB_DONE, 0, before.epoch);
+    check(read_it(), "nor does an old DONE");
+    say(HINTIER_VERB_DONE, 0, after.epoch);
+    check(!read_it() && errno == EIO, "what was dropped fails to be read");
+    check(lost(), "and QUERY says why");
+    check(pwrite(data, buffer, 512, AT + 512) < 0 && errno == EIO, "a part of it is not written");
+    check(write_it() && read_it() && !lost(), "a whole unit is, and can be read");
+    free(buffer);
+    close(data);
 }
 
 // ---- a 32-bit caller: the compat table, reached from here by its own gate ---------------------
@@ -581,6 +639,7 @@ int main(int argc, char** argv) {
     test_query_errors(fd);
     test_query_tells(fd, tier);
     test_epoch(fd);
+    test_volatile(fd, argv[1]);
     test_compat(tier);
     test_noise(fd);
     test_away(fd, tier, argv[3], argv[4]);

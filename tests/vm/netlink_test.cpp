@@ -45,7 +45,7 @@ struct Tier {
 
 struct Event {
     uint32_t type = 0;
-    uint64_t id = 0, seq = 0;
+    uint64_t id = 0, seq = 0, args[4] = {};
 };
 
 Attrs nest(nlattr* attr, int max) {
@@ -206,12 +206,13 @@ private:
         family->messages++;
         if (attrs[HINTIER_A_EVENT]) {
             const Attrs a = nest(attrs[HINTIER_A_EVENT], HINTIER_A_EVENT_MAX);
-            for (int arg = HINTIER_A_EVENT_ARG0; arg <= HINTIER_A_EVENT_ARG3; arg++)
-                number(a[size_t(arg)], "argument of an event");
-            family->events.push_back(
-                {a[HINTIER_A_EVENT_TYPE] ? nla_get_u32(a[HINTIER_A_EVENT_TYPE]) : 0,
-                 number(a[HINTIER_A_EVENT_DEV_ID], "device of an event"),
-                 number(a[HINTIER_A_EVENT_SEQ], "number of an event")});
+            Event e;
+            for (int arg = 0; arg < 4; arg++)
+                e.args[arg] = number(a[size_t(HINTIER_A_EVENT_ARG0 + arg)], "argument of an event");
+            if (a[HINTIER_A_EVENT_TYPE]) e.type = nla_get_u32(a[HINTIER_A_EVENT_TYPE]);
+            e.id = number(a[HINTIER_A_EVENT_DEV_ID], "device of an event");
+            e.seq = number(a[HINTIER_A_EVENT_SEQ], "number of an event");
+            family->events.push_back(e);
             return NL_OK;
         }
         check(attrs[HINTIER_A_DEVICE], "every message says whose it is");
@@ -393,11 +394,23 @@ void test_events(uint64_t id, const std::string& name, const char* recreate) {
     same(asking.ask(about(asking, HINTIER_CMD_GET_DEVICE, id)), 0, "GET_DEVICE of the new tier");
 }
 
+// Runs a command and prints the events that came meanwhile: type and arguments, one a line.
+int watch(const char* command) {
+    Family family(true);
+    const int status = system(command);
+    family.collect(300);
+    for (const Event& e : family.events)
+        printf("%u %ju %ju %ju %ju\n", e.type, uintmax_t(e.args[0]), uintmax_t(e.args[1]),
+               uintmax_t(e.args[2]), uintmax_t(e.args[3]));
+    return status == 0 ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 3 && std::string(argv[1]) == "watch") return watch(argv[2]);
     if (argc != 4) {
-        fprintf(stderr, "usage: netlink_test TIER NAME RECREATE\n");
+        fprintf(stderr, "usage: netlink_test TIER NAME RECREATE | netlink_test watch COMMAND\n");
         return 2;
     }
     Family family;

@@ -6,8 +6,8 @@
  * showing a descriptor it holds on the tier's block device (HINTIER_IOC_BIND). The binding is
  * weak: it does not keep the tier alive, and once the tier is removed every call says ENODEV.
  * What the shown descriptor may do decides what the caller may say: opened for reading it may
- * give advice (CLASSIFY, FETCH) and ask; DONE, which forgets data early, wants it opened for
- * writing, or CAP_SYS_ADMIN.
+ * give advice (CLASSIFY, FETCH) and ask; *volatile* and DONE, which can make data disappear, want
+ * it opened for writing, or CAP_SYS_ADMIN.
  *
  * Rules for every structure: offsets and lengths are in bytes of the tier device, multiples of
  * HINTIER_UNIT_BYTES; pointers are __u64; members called `reserved` and unknown flags must be
@@ -44,8 +44,8 @@
 #define HINTIER_FEATURE_FETCH (1ULL << 1)
 #define HINTIER_FEATURE_DONE (1ULL << 2)
 #define HINTIER_FEATURE_QUERY (1ULL << 3)
-/* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
 #define HINTIER_FEATURE_VOLATILE (1ULL << 4)
+/* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
 #define HINTIER_FEATURE_SEQUENCE (1ULL << 5)
 #define HINTIER_FEATURE_PIN (1ULL << 6)
 #define HINTIER_FEATURE_STAGE (1ULL << 7)
@@ -72,25 +72,33 @@ struct hintier_bind {
 	__u32 reserved;
 };
 #define HINTIER_ACCESS_ADVISE (1U << 0)
-#define HINTIER_ACCESS_OWNER (1U << 1) /* may say DONE */
+#define HINTIER_ACCESS_OWNER (1U << 1) /* may say DONE and *volatile* */
 
 enum hintier_verb {
 	HINTIER_VERB_CLASSIFY = 1, /* class, group, object, depth; renews the age if FLAG_TOUCH */
 	HINTIER_VERB_FETCH = 2,    /* bring to fast before deadline_ms have passed */
-	HINTIER_VERB_DONE = 3,     /* not needed: clean units are forgotten, dirty ones destaged early */
+	HINTIER_VERB_DONE = 3,     /* not needed: clean units are forgotten, volatile ones dropped, */
+				   /* other dirty ones destaged early */
 	HINTIER_VERB_SEQUENCE = 4, /* feature bit not set yet */
 	HINTIER_VERB_PIN = 5,      /* feature bit not set yet */
 	HINTIER_VERB_UNPIN = 6,    /* feature bit not set yet */
 };
 
 #define HINTIER_FLAG_TOUCH (1U << 0)    /* CLASSIFY: counts as an access */
-#define HINTIER_FLAG_VOLATILE (1U << 1) /* CLASSIFY: feature bit not set yet */
+#define HINTIER_FLAG_VOLATILE (1U << 1) /* CLASSIFY: its owner can recompute it */
 #define HINTIER_FLAG_STAGE (1U << 2)    /* FETCH: to RAM; feature bit not set yet */
 
 /*
  * One hint. `epoch` is the write epoch (HINTIER_IOC_EPOCH) taken before the file was mapped to
- * the range: DONE skips what was written since, so that blocks freed and reused between the
- * mapping and the hint are safe. `cookie` comes back in the event that tells how a FETCH ended.
+ * the range: DONE and *volatile* skip what was written since, so that blocks freed and reused
+ * between the mapping and the hint are safe. `cookie` comes back in the event that tells how a
+ * FETCH ended.
+ *
+ * Units marked *volatile* while fast has the only copy may be dropped, by DONE or when fast runs
+ * full: reads of a dropped unit, and writes of a part of it, fail with EIO until it is written as
+ * a whole or discarded, also after a crash. A mark holds until the unit is written or discarded,
+ * and is forgotten when the tier is reloaded. Only mark what a file alone owns, and what its
+ * reader can lose.
  */
 struct hintier_hint {
 	__u16 verb;        /* enum hintier_verb */
@@ -104,7 +112,7 @@ struct hintier_hint {
 	__u32 depth;       /* place of the object in its chain, 0 first */
 	__u32 deadline_ms; /* FETCH: 0 means as soon as possible */
 	__u64 cookie;      /* FETCH */
-	__u64 epoch;       /* DONE */
+	__u64 epoch;       /* DONE, FLAG_VOLATILE */
 	__u64 reserved;
 };
 
@@ -136,6 +144,7 @@ enum hintier_reason {
 	HINTIER_REASON_FULL = 10,      /* table or quota full */
 	HINTIER_REASON_FAULT = 11,     /* the element cannot be read */
 	HINTIER_REASON_STATE = 12,     /* tier suspended, failed or gone */
+	HINTIER_REASON_EPOCH = 13,     /* not a write epoch that this tier has started */
 };
 
 /*

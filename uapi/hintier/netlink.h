@@ -23,6 +23,7 @@
  *     HINTIER_A_DEV_BYTES       u64
  *     HINTIER_A_DEV_EXTENT      u32  bytes
  *     HINTIER_A_DEV_SLOTS       u64  … _FREE, _DIRTY, _CLEAN u64: slots of fast
+ *     HINTIER_A_DEV_LOST        u64  bytes that were dropped, and not written or discarded since
  *   HINTIER_A_STATS             nest
  *     HINTIER_A_STAT_IO         nest, repeated: one for each (op, outcome, class) that is not zero
  *       HINTIER_A_IO_OP u8, _OUTCOME u8, _CLASS u8, _COUNT u64, _BYTES u64
@@ -77,6 +78,7 @@ enum hintier_attr_dev {
 	HINTIER_A_DEV_DIRTY,  /* u64 */
 	HINTIER_A_DEV_CLEAN,  /* u64 */
 	HINTIER_A_DEV_PAD,
+	HINTIER_A_DEV_LOST,   /* u64 */
 	__HINTIER_A_DEV_MAX
 };
 #define HINTIER_A_DEV_MAX (__HINTIER_A_DEV_MAX - 1)
@@ -130,6 +132,8 @@ enum hintier_counter {
 	HINTIER_C_WAITED_SLOT,         /* writes that went home because no slot was free */
 	HINTIER_C_ERRORS_FAST,
 	HINTIER_C_ERRORS_BULK,
+	HINTIER_C_DROPPED_VOLATILE_BYTES, /* dirty units dropped because their owner can do without */
+	HINTIER_C_DROPS_REFUSED,       /* drops that became destages: the lost map was full */
 	HINTIER_COUNTERS
 };
 
@@ -153,6 +157,8 @@ enum hintier_event {
 	HINTIER_EV_MODE = 3,     /* arg0 old mode, arg1 new mode */
 	HINTIER_EV_PRESSURE = 4, /* arg0 dirty slots, arg1 slots; once per crossing of the high mark */
 	HINTIER_EV_FETCH = 5,    /* arg0 cookie, arg1 enum hintier_fetch, arg2 bytes, arg3 source */
+	HINTIER_EV_DROP = 6,     /* arg0 offset of the extent, arg1 bytes lost in it, arg2 object, */
+				 /* arg3 number of the drop: counts up from 1, a gap means loss */
 };
 
 #endif

@@ -2,6 +2,7 @@
 // hint: say by hand what the agent says by itself. For scripts, tests and trying things out.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,8 +11,12 @@
 
 #include <fmt/format.h>
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include "agent/cli/command.hpp"
 #include "agent/cli/control_device.hpp"
+#include "agent/cli/fail.hpp"
 #include "agent/cli/file_map.hpp"
 #include "agent/cli/stats.hpp"
 #include "agent/cli/tiers.hpp"
@@ -43,6 +48,11 @@ struct Options {
     std::uint64_t depth = 0;
     std::uint64_t deadline_ms = 0;
     bool touch = false;
+    bool is_volatile = false;
+    bool unshared = false;
+
+    // Data may disappear: what others own must not be named, and the mapping must be fresh.
+    bool owns() const { return verb == "done" || is_volatile; }
 };
 
 struct Place {
@@ -64,6 +74,25 @@ Result<Place> device_place(const Options& options) {
     return place;
 }
 
+// A clone made after the mark writes nothing that would clear it; of a unit that holds several
+// blocks this file owns but one.
+Result<void> may_be_volatile(const Options& options) {
+    struct statfs fs {};
+    if (statfs(options.file.c_str(), &fs) != 0)
+        return fail(errno, "{}: {}", options.file, std::strerror(errno));
+    if (fs.f_bsize < HINTIER_UNIT_BYTES)
+        return fail(EOPNOTSUPP, "{}: the file system's blocks are smaller than 4096 bytes",
+                    options.file);
+    bool shares = fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+                  fs.f_type == OCFS2_SUPER_MAGIC;
+    if (shares && !options.unshared)
+        return fail(EOPNOTSUPP,
+                    "{}: files of this file system can share blocks: --unshared says that this "
+                    "one never will",
+                    options.file);
+    return {};
+}
+
 Result<Place> file_place(const Options& options) {
     Range wanted{0, UINT64_MAX};
     if (!options.range.empty()) {
@@ -79,7 +108,7 @@ Result<Place> file_place(const Options& options) {
     Place place;
     place.name = file->below.tier.name;
     place.node = dm_node(file->below.tier);
-    place.what = ranges_on_tier(file->map, file->below.offset, wanted, options.verb == "done");
+    place.what = ranges_on_tier(file->map, file->below.offset, wanted, options.owns());
     if (place.what.ranges.empty())
         return fail(ENODATA,
                     "{}: nothing of it is on the device yet: write it out with `sync` and "
@@ -100,23 +129,25 @@ hintier_hint hint_of(const Options& options, const HintVerb& verb, const Range& 
         hint.group = static_cast<std::uint16_t>(options.group);
         hint.object = options.object;
         hint.depth = static_cast<std::uint32_t>(options.depth);
-        hint.flags = options.touch ? HINTIER_FLAG_TOUCH : 0;
+        hint.flags = static_cast<std::uint8_t>((options.touch ? HINTIER_FLAG_TOUCH : 0) |
+                                               (options.is_volatile ? HINTIER_FLAG_VOLATILE : 0));
     }
     if (verb.number == HINTIER_VERB_FETCH)
         hint.deadline_ms = static_cast<std::uint32_t>(options.deadline_ms);
     return hint;
 }
 
-// DONE must not hit blocks that were freed and written again after the mapping was read: start a
-// write epoch first, map after it. Binding needs the tier's node, so the file is mapped twice.
-Result<Place> place_and_bind(const Options& options, const HintVerb& verb,
-                             std::optional<ControlDevice>& control, std::uint64_t& epoch) {
+// DONE and *volatile* must not hit blocks that were freed and written again after the mapping was
+// read: start a write epoch first, map after it. Binding needs the tier's node, so the file is
+// mapped twice.
+Result<Place> place_and_bind(const Options& options, std::optional<ControlDevice>& control,
+                             std::uint64_t& epoch) {
     auto place_now = [&] {
         return options.file.empty() ? device_place(options) : file_place(options);
     };
     auto place = place_now();
     if (!place) return place;
-    bool owner = verb.number == HINTIER_VERB_DONE;
+    bool owner = options.owns();
     auto bound = ControlDevice::bind(place->node, owner ? ControlDevice::Access::owner
                                                         : ControlDevice::Access::advise);
     if (!bound) return Failure(bound.error());
@@ -132,9 +163,12 @@ Result<Exit> send(const Options& options, bool json) {
     const HintVerb& verb = verbs.at(options.verb);
     std::optional<ControlDevice> control;
     std::uint64_t epoch = 0;
-    auto place = place_and_bind(options, verb, control, epoch);
+    if (options.is_volatile && !options.file.empty())
+        if (auto may = may_be_volatile(options); !may) return Failure(may.error());
+    auto place = place_and_bind(options, control, epoch);
     if (!place) return Failure(place.error());
-    if (!(control->version().features & verb.feature))
+    std::uint64_t features = verb.feature | (options.is_volatile ? HINTIER_FEATURE_VOLATILE : 0);
+    if ((control->version().features & features) != features)
         return fail(EOPNOTSUPP, "the loaded module does not know '{}': update it", options.verb);
 
     std::vector<hintier_hint> hints;
@@ -171,6 +205,7 @@ std::string wrong_place(const Options& options) {
         return "name either a FILE or --device NODE";
     if (!options.device.empty() && options.range.empty())
         return "--device needs --range OFFSET:LENGTH";
+    if (options.is_volatile && options.verb != "classify") return "--volatile goes with classify";
     return {};
 }
 
@@ -197,6 +232,10 @@ void add_hint(CLI::App& app, Command& command) {
         .number("--depth", "N", options->depth, UINT32_MAX,
                 "classify: place of the object in its chain")
         .flag("--touch", options->touch, "classify: counts as an access")
+        .flag("--volatile", options->is_volatile,
+              "classify: may be dropped while it is dirty; reads then fail")
+        .flag("--unshared", options->unshared,
+              "volatile: on a file system with reflinks, this file shares no blocks")
         .number("--deadline", "MS", options->deadline_ms, UINT32_MAX,
                 "fetch: milliseconds from now")
         .together([options] { return wrong_place(*options); })

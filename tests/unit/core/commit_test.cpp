@@ -46,6 +46,7 @@ public:
     ht_pair pair{};
     ht_commit commit{};
     u32 rounds = 1;
+    u32 lost = 0; // sectors of the lost map that changed
     u32 needs = 0;
     bool written = true, dirty = false;
     std::string failing; // the action, with what stands before it, that fails
@@ -54,6 +55,7 @@ public:
 private:
     void gather(ht_commit_done& done) {
         done.count = rounds ? 3 : 0;
+        done.lost = lost;
         done.needs = needs;
         done.next = commit.cursor + 3;
         done.more = commit.cursor / 3 + 1 < rounds;
@@ -73,6 +75,8 @@ private:
                                                 : "flush-both";
         case HT_COMMIT_GIVE:
             return "give";
+        case HT_COMMIT_WRITE_LOST:
+            return "write-lost";
         case HT_COMMIT_WRITE:
             return "write";
         case HT_COMMIT_PUBLISH:
@@ -99,6 +103,30 @@ TEST(Commit, FlushesHomesBeforeARecordCallsThemGood) {
     EXPECT_EQ(c.run(), "gather take flush-both write flush-fast publish");
     c.written = false;
     EXPECT_EQ(c.run(), "gather take flush-fast write flush-fast publish");
+}
+
+// R10
+TEST(Commit, MakesTheLostMapDurableBetweenHomesAndRecords) {
+    CommitRun c;
+    c.lost = 1;
+    EXPECT_EQ(c.run(), "gather take flush-both write-lost flush-fast write flush-fast publish");
+    c.written = false;
+    EXPECT_EQ(c.run(), "gather take flush-fast write-lost flush-fast write flush-fast publish");
+    c.rounds = 0;
+    EXPECT_EQ(c.run(), "gather take flush-fast write-lost flush-fast publish")
+        << "without a record that changed";
+}
+
+TEST(Commit, WritesNoRecordAfterALostMapThatFailed) {
+    for (const char* failing : {"write-lost", "write-lost flush-fast"}) {
+        CommitRun c;
+        c.lost = 1;
+        c.failing = failing;
+        c.failed = HT_ON_FAST;
+        EXPECT_EQ(c.run(), std::string("gather take flush-both ") + failing + " state revert");
+        EXPECT_EQ(c.map.mode, HINTIER_MODE_BYPASS);
+        EXPECT_TRUE(c.commit.failed);
+    }
 }
 
 TEST(Commit, OfNothingDoesNothing) {

@@ -77,13 +77,27 @@ TEST(Engine, DestagesBetweenItsMarks) {
     m.engine.tune.high = 70; // of 8 slots: above 5.6
     m.engine.tune.low = 40;  // down to 3.2
     u32 slot, destaged = 0;
-    while (next(m, &slot) == HT_WORK_DESTAGE) {
+    while (next(m, &slot) == HT_WORK_SHED) {
         EXPECT_EQ(slot, destaged) << "oldest first";
         destaged++;
         ht_engine_append(&m.engine, slot, HT_LIST_CLEAN);
     }
     EXPECT_EQ(destaged, 3U);
     EXPECT_EQ(next(m, &slot), HT_WORK_NONE) << "below the high mark nothing starts";
+}
+
+TEST(Engine, DropsOnlyUnderPressureAndWhenAllowed) {
+    SmallMap m = with(7, 0);
+    m.engine.tune.high = 70;
+    u32 slot;
+    EXPECT_EQ(next(m, &slot), HT_WORK_SHED);
+    ht_engine_append(&m.engine, slot, HT_LIST_DIRTY);
+    ht_situation now{};
+    now.drain = true;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_DESTAGE) << "whoever flushes wants to keep it";
+    ht_engine_append(&m.engine, slot, HT_LIST_DIRTY);
+    m.engine.tune.drop = 0;
+    EXPECT_EQ(next(m, &slot), HT_WORK_DESTAGE);
 }
 
 TEST(Engine, DrainsToTheLast) {

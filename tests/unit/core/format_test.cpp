@@ -76,8 +76,14 @@ TEST(Layout, PartsFollowEachOtherAndFitTheDevices) {
         EXPECT_EQ(geo.home_start, std::max<u64>(MiB, extent));
         EXPECT_EQ(geo.extents, (bulk - geo.home_start) / extent);
         EXPECT_GE(geo.meta_start, u64{HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE});
-        EXPECT_GE(geo.slot_start, geo.meta_start + geo.meta_sectors);
+        EXPECT_EQ(geo.lost_start, geo.meta_start + geo.meta_sectors);
+        EXPECT_GE(geo.slot_start, geo.lost_start + geo.lost_sectors);
         EXPECT_EQ(geo.slot_start % HT_UNIT_SECTORS, 0U);
+        EXPECT_GE(ht_lost_capacity(&geo), geo.slots / HT_LOST_SLOTS);
+        EXPECT_LE(ht_lost_capacity(&geo),
+                  geo.slots / HT_LOST_SLOTS + 1 + HT_UNIT_SECTORS * geo.lost_per_sector);
+        EXPECT_LE(geo.lost_per_sector * (8 + 2 * geo.words), 496U);
+        EXPECT_GT((geo.lost_per_sector + 1) * (8 + 2 * geo.words), 496U);
         EXPECT_LE(geo.slot_start + u64{geo.slots} * extent, fast);
         EXPECT_GT(geo.slot_start + u64{geo.slots + 2} * extent, fast) << "room is left over";
         EXPECT_GE(u64{geo.meta_sectors} * geo.per_sector, geo.slots);
@@ -136,6 +142,9 @@ TEST(Header, ComesBackAsItWasWritten) {
         EXPECT_EQ(out.geo.per_sector, in.geo.per_sector);
         EXPECT_EQ(out.geo.meta_sectors, in.geo.meta_sectors);
         EXPECT_EQ(out.geo.meta_start, in.geo.meta_start);
+        EXPECT_EQ(out.geo.lost_start, in.geo.lost_start);
+        EXPECT_EQ(out.geo.lost_sectors, in.geo.lost_sectors);
+        EXPECT_EQ(out.geo.lost_per_sector, in.geo.lost_per_sector);
         EXPECT_EQ(out.geo.slot_start, in.geo.slot_start);
         EXPECT_EQ(out.geo.home_start, in.geo.home_start);
     }
@@ -182,7 +191,7 @@ TEST(Header, RefusesNumbersThatContradictEachOther) {
         EXPECT_NE(with32(offsetof(ht_disk_header, extent_sectors), extent), HT_OK) << extent;
     for (size_t at : {offsetof(ht_disk_header, extents), offsetof(ht_disk_header, slots),
                       offsetof(ht_disk_header, meta_start), offsetof(ht_disk_header, slot_start),
-                      offsetof(ht_disk_header, home_start)})
+                      offsetof(ht_disk_header, home_start), offsetof(ht_disk_header, lost_sectors)})
         for (u64 value : {0ULL, (1ULL << 32) + 1, 1ULL << 63, ~0ULL})
             EXPECT_NE(with64(at, value), HT_OK) << "offset " << at << " value " << value;
 }
@@ -195,7 +204,7 @@ TEST(Header, AcceptedGeometryNeverOverflows) {
     for (int i = 0; i < 20000; i++) {
         Sector sector = good;
         for (int k = 0; k < 2; k++) {
-            const size_t at = offsetof(ht_disk_header, extents) + 8 * (random() % 5);
+            const size_t at = offsetof(ht_disk_header, extents) + 8 * (random() % 7);
             const u64 value = random() >> (random() % 64) & ~(random() % 2 ? u64{EXTENT - 1} : 0);
             sector = forged(sector, at, htole64(value));
         }
@@ -204,7 +213,9 @@ TEST(Header, AcceptedGeometryNeverOverflows) {
         accepted++;
         const u64 end = h.geo.slot_start + (u64{h.geo.slots} << h.geo.extent_shift);
         EXPECT_GT(end, h.geo.slot_start);
-        EXPECT_GE(h.geo.slot_start, h.geo.meta_start + h.geo.meta_sectors);
+        EXPECT_GE(h.geo.lost_start, h.geo.meta_start + h.geo.meta_sectors);
+        EXPECT_GE(h.geo.slot_start, h.geo.lost_start + h.geo.lost_sectors);
+        EXPECT_LE(ht_lost_capacity(&h.geo), HT_LOST_MAX + HT_UNIT_SECTORS * h.geo.lost_per_sector);
         EXPECT_GE(u64{h.geo.meta_sectors} * h.geo.per_sector, h.geo.slots);
         EXPECT_LT(h.geo.extents, HT_NIL);
         EXPECT_LT(h.geo.slots, HT_NIL);
@@ -212,6 +223,20 @@ TEST(Header, AcceptedGeometryNeverOverflows) {
         EXPECT_EQ(ht_header_fits(&h, 0) == HT_OK, false);
     }
     EXPECT_GT(accepted, 100) << "the forgeries are too crude to test anything";
+}
+
+// A pair from before there was a lost map.
+TEST(Header, WithoutALostMapItHasNone) {
+    ht_header h = header();
+    h.geo.lost_sectors = 0;
+    const Sector sector = encoded(h);
+    ht_header out{};
+    ASSERT_EQ(decode(sector, &out), HT_OK);
+    EXPECT_EQ(out.geo.lost_sectors, 0U);
+    EXPECT_EQ(ht_lost_capacity(&out.geo), 0U);
+    EXPECT_EQ(decode(forged(sector, offsetof(ht_disk_header, lost_sectors), htole64(8))),
+              HT_REFUSE_GEOMETRY)
+        << "a lost map that the feature bit denies";
 }
 
 TEST(Header, FitsOnlyDevicesThatAreLargeEnough) {
@@ -445,9 +470,90 @@ TEST(Records, RandomContentsStayWithinBounds) {
     }
 }
 
+// ---- the lost map ---------------------------------------------------------------------------
+
+ht_lost_record some_lost(const ht_geometry& geo, u32 extent) {
+    ht_lost_record r{};
+    r.used = true;
+    r.extent = extent;
+    for (u32 w = 0; w < geo.words; w++)
+        r.lost[w] = u16(0x8001 + w);
+    return r;
+}
+
+TEST(LostSectors, ComeBackFromEveryPlace) {
+    for (u32 extent : {128U, 512U, 2048U}) {
+        const ht_header h = header();
+        const ht_geometry geo = geometry(777 * MiB, 4096 * MiB, extent);
+        Sector sector;
+        sector.fill(0xee);
+        ht_lost_init(h.uuid, 5, sector.data());
+        for (u32 nth = 0; nth < geo.lost_per_sector; nth += 2) {
+            const ht_lost_record r = some_lost(geo, nth * 7);
+            ht_lost_put(&geo, sector.data(), nth, &r);
+        }
+        ht_lost_seal(h.uuid, 5, 77, sector.data());
+        u64 seq = 0;
+        ASSERT_EQ(ht_lost_check(h.uuid, 5, sector.data(), &seq), HT_OK);
+        EXPECT_EQ(seq, 77U);
+        for (u32 nth = 0; nth < geo.lost_per_sector; nth++) {
+            ht_lost_record got{};
+            ASSERT_EQ(ht_lost_get(&geo, sector.data(), nth, &got), HT_OK) << nth;
+            ASSERT_EQ(got.used, nth % 2 == 0) << nth;
+            if (!got.used) continue;
+            const ht_lost_record want = some_lost(geo, nth * 7);
+            EXPECT_EQ(got.extent, want.extent);
+            EXPECT_EQ(memcmp(got.lost, want.lost, geo.words * 2), 0);
+        }
+    }
+}
+
+TEST(LostSectors, AreGoodInTheirOwnPlaceOnlyAndAreNoRecords) {
+    const ht_header h = header();
+    Sector sector;
+    ht_lost_init(h.uuid, 5, sector.data());
+    u64 seq = 0;
+    EXPECT_EQ(ht_lost_check(h.uuid, 5, sector.data(), &seq), HT_OK);
+    EXPECT_EQ(ht_lost_check(h.uuid, 6, sector.data(), &seq), HT_REFUSE_CRC);
+    EXPECT_EQ(ht_records_check(h.uuid, 5, sector.data(), &seq), HT_REFUSE_CRC);
+    for (size_t bit = 0; bit < sector.size() * 8; bit++) {
+        Sector bad = sector;
+        bad[bit / 8] ^= u8(1U << bit % 8);
+        EXPECT_NE(ht_lost_check(h.uuid, 5, bad.data(), &seq), HT_OK) << "bit " << bit;
+    }
+}
+
+TEST(LostSectors, ImpossibleEntriesAreRefused) {
+    const ht_header h = header();
+    const ht_geometry geo = geometry();
+    Sector sector;
+    const auto get = [&] {
+        ht_lost_record r{};
+        return ht_lost_get(&geo, sector.data(), 0, &r);
+    };
+    const auto put = [&](const ht_lost_record& r) {
+        ht_lost_init(h.uuid, 0, sector.data());
+        ht_lost_put(&geo, sector.data(), 0, &r);
+        return get();
+    };
+    ht_lost_record r = some_lost(geo, geo.extents - 1);
+    EXPECT_EQ(put(r), HT_OK);
+    r.extent = geo.extents;
+    EXPECT_EQ(put(r), HT_REFUSE_LOST);
+    r = some_lost(geo, 1);
+    memset(r.lost, 0, sizeof(r.lost));
+    EXPECT_EQ(put(r), HT_REFUSE_LOST) << "used, and nothing is lost";
+    put(some_lost(geo, 1));
+    sector[16 + 5] = 1; // bits 40 to 47 of the key
+    EXPECT_EQ(get(), HT_REFUSE_LOST);
+    put(some_lost(geo, 1));
+    sector[16 + 7] = 0; // not used, but with bits
+    EXPECT_EQ(get(), HT_REFUSE_LOST);
+}
+
 TEST(Refusals, EachHasALineOfItsOwn) {
     std::vector<std::string> seen;
-    for (int why = HT_REFUSE_FOREIGN; why <= HT_REFUSE_RECORD; why++) {
+    for (int why = HT_REFUSE_FOREIGN; why <= HT_REFUSE_LOST; why++) {
         const char* text = ht_refusal_text(ht_refusal(why));
         ASSERT_NE(text, nullptr) << why;
         EXPECT_GT(strlen(text), 5U) << why;

@@ -103,6 +103,27 @@ TEST_F(PairTest, ReadsBackWhatWasPlanned) {
     }
 }
 
+TEST_F(PairTest, NothingIsLostInANewPair) {
+    Pair pair = plan();
+    Disk fast = disk("fast");
+    Disk bulk = disk("bulk");
+    for (const Step& step : record(pair).steps)
+        apply(step, fast, bulk);
+    const ht_geometry& geo = pair.fast.geo;
+    ASSERT_GT(geo.lost_sectors, 0u);
+    for (std::uint32_t i = 0; i < geo.lost_sectors; i++) {
+        std::array<std::byte, HT_SECTOR_BYTES> sector{};
+        ASSERT_TRUE(fast.read((geo.lost_start + i) * HT_SECTOR_BYTES, sector));
+        std::uint64_t seq = 1;
+        ASSERT_EQ(ht_lost_check(pair.fast.uuid, i, sector.data(), &seq), HT_OK) << i;
+        for (std::uint32_t nth = 0; nth < geo.lost_per_sector; nth++) {
+            ht_lost_record lost{};
+            ASSERT_EQ(ht_lost_get(&geo, sector.data(), nth, &lost), HT_OK);
+            EXPECT_FALSE(lost.used);
+        }
+    }
+}
+
 // Every prefix, over an older valid pair: the old one must be gone and the new one not yet there.
 TEST_F(PairTest, AnInterruptedFormatLeavesNoPair) {
     Pair old_pair = plan();

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What owners say about data that they can recompute, what the tier drops because of it, and the
+// lost map on the device. Hints come late: the file was mapped in an earlier write epoch, and its
+// blocks may have been written by somebody else since (R12).
+
+#include "sim/sim.hpp"
+
+namespace hintier::sim {
+
+namespace {
+constexpr size_t EPOCHS = 3;
+}
+
+void Sim::hint() {
+    if (epochs_.size() < 2 || chance(25)) {
+        if (epochs_.size() == EPOCHS) epochs_.erase(epochs_.begin());
+        epochs_.push_back({++map_.epoch, world_.oracle.epoch()});
+        say("epoch %u", map_.epoch);
+        return;
+    }
+    const Epoch& epoch = chance(70) ? epochs_.back() : epochs_[below(epochs_.size())];
+    const u32 extent = below(chance(70) ? options_.hot : options_.extents);
+    const u32 slot = ht_lookup(&map_, extent);
+    const bool all = chance(50);
+    const u32 from = all ? 0 : below(map_.geo.units);
+    const u32 to = all ? map_.geo.units : from + 1 + below(map_.geo.units - from);
+    counts.hints++;
+    if (slot == HT_NIL) return;
+    if (chance(60))
+        give_up(epoch, slot, from, to);
+    else
+        done(epoch, slot, from, to);
+}
+
+void Sim::give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {
+    const u32 first = slots_[slot].extent * map_.geo.units;
+    say("slot %u: units %u-%u volatile, as of epoch %u", slot, from, to, u32(epoch.number));
+    for (u32 unit = from; unit < to; unit++)
+        world_.oracle.give_up(first + unit, epoch.issued[first + unit]);
+    ht_mark_volatile(&map_, slot, from, to, epoch.number);
+}
+
+void Sim::done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {
+    if (slots_[slot].epoch >= epoch.number) return;
+    say("slot %u: units %u-%u done, as of epoch %u", slot, from, to, u32(epoch.number));
+    apply_acts(drop(slot, from, to), slot);
+}
+
+// Returns HT_ACT_*, 0 if nothing was dropped.
+u32 Sim::drop(uint32_t slot, uint32_t from, uint32_t to) {
+    const u32 extent = slots_[slot].extent;
+    if (extent == HT_NIL || !ht_may_drop(&map_, &shard(extent), slot, from, to)) return 0;
+    std::vector<u32> units;
+    for (u32 unit = from; unit < to; unit++)
+        if (ht_bits_test(ht_slot_bits(&map_, slot, HT_VOLATILE), unit)) units.push_back(unit);
+
+    const u32 entry = ht_lost_find(&map_, extent) == HT_NIL ? ht_lost_take(&map_) : u32{HT_NIL};
+    ht_dropped dropped{};
+    ht_drop(&map_, &shard(extent), slot, from, to, entry, &dropped);
+    if (entry != HT_NIL && !dropped.took) ht_lost_give(&map_, entry);
+    if (!dropped.units) {
+        counts.drops_refused++;
+        return 0;
+    }
+    counts.drops += dropped.units;
+    say("slot %u: %u units dropped", slot, dropped.units);
+    if (dropped.units != units.size()) fail("not all volatile units were dropped, or others");
+    for (const u32 unit : units)
+        if (!world_.oracle.drop(extent * map_.geo.units + unit))
+            fail("unit " + std::to_string(extent * map_.geo.units + unit) +
+                 " was dropped, and its owner needs it");
+    return dropped.act;
+}
+
+// ---- on the device --------------------------------------------------------------------------
+
+void Sim::gather_lost() {
+    commit_.lost.clear();
+    commit_.lost_images.clear();
+    for (u32 sector = 0; sector < map_.geo.lost_sectors; sector++) {
+        if (!lost_changed_[sector]) continue;
+        lost_changed_[sector] = 0;
+        Sector image;
+        ht_lost_init(uuid_, sector, image.data());
+        for (u32 nth = 0; nth < map_.geo.lost_per_sector; nth++) {
+            const u32 entry = sector * map_.geo.lost_per_sector + nth;
+            ht_lost_record record{};
+            if (lost_[entry].extent != HT_NIL) ht_lost_gather(&map_, entry, &record);
+            ht_lost_put(&map_.geo, image.data(), nth, &record);
+        }
+        ht_lost_seal(uuid_, sector, commit_.protocol.seq, image.data());
+        commit_.lost.push_back(sector);
+        commit_.lost_images.push_back(image);
+    }
+}
+
+void Sim::publish_lost(bool ok) {
+    for (const u32 sector : commit_.lost)
+        for (u32 nth = 0; nth < map_.geo.lost_per_sector; nth++) {
+            const u32 entry = sector * map_.geo.lost_per_sector + nth;
+            if (lost_[entry].extent == HT_NIL) continue;
+            if (!ok)
+                ht_lost_revert(&map_, entry);
+            else if (ht_lost_publish(&map_, entry))
+                ht_lost_give(&map_, entry);
+        }
+}
+
+void Sim::load_lost() {
+    for (u32 sector = 0; sector < map_.geo.lost_sectors && ok(); sector++) {
+        u64 seq = 0;
+        const Sector& image = world_.fast.meta.read(lost_sector(sector));
+        if (ht_lost_check(uuid_, sector, image.data(), &seq) != HT_OK)
+            return fail("a sector of the lost map is damaged");
+        pair_.commit_seq = std::max<uint64_t>(pair_.commit_seq, seq);
+        for (u32 nth = 0; nth < map_.geo.lost_per_sector; nth++) {
+            const u32 entry = sector * map_.geo.lost_per_sector + nth;
+            ht_lost_record record{};
+            if (ht_lost_get(&map_.geo, image.data(), nth, &record) != HT_OK)
+                return fail("an entry of the lost map cannot be decoded");
+            if (ht_lost_load(&map_, entry, &record) != HT_OK)
+                return fail("extent " + std::to_string(record.extent) + " is lost twice");
+        }
+    }
+}
+
+} // namespace hintier::sim
