@@ -53,7 +53,9 @@ public:
     }
 
     uint32_t floor(uint32_t sector) const { return sectors_[sector].acked; }
-    uint32_t cleared(uint32_t sector) const { return sectors_[sector].cleared; }
+    uint32_t cleared(uint32_t sector) const {
+        return std::max(sectors_[sector].cleared, loss(sector).cleared);
+    }
     uint32_t ceiling(uint32_t sector) const { return sectors_[sector].issued; }
     uint32_t durable(uint32_t sector) const { return sectors_[sector].durable; }
 
@@ -80,7 +82,8 @@ public:
         return covered;
     }
 
-    void flush_completed(const Covered& covered) {
+    // Without fast nothing is recorded: what was dropped may be found again.
+    void flush_completed(const Covered& covered, bool fast) {
         for (size_t i = 0; i < sectors_.size(); i++) {
             Seen& s = sectors_[i];
             if (s.cleared < covered.when && covered.acked[i] > s.durable)
@@ -89,6 +92,7 @@ public:
         for (size_t i = 0; i < units_.size(); i++) {
             Loss& u = units_[i];
             if (u.cleared >= covered.when) continue;
+            if (!fast) continue;
             u.gone_durably = std::max(u.gone_durably, covered.gone[i]);
             u.haunts = 0;
         }

@@ -191,6 +191,11 @@ std::vector<uint32_t> Sim::dirty_sectors() const {
             if (ht_bits_test(dirty, s / HT_UNIT_SECTORS))
                 sectors.push_back(tier_sector(slots_[slot].extent, s));
     }
+    // What is lost only fast knows for certain, too.
+    for (size_t i = 0; i < lost_.size(); i++)
+        for (u32 s = 0; s < options_.sectors && lost_[i].extent != HT_NIL; s++)
+            if (ht_bits_test(&lost_bits_[i * map_.geo.words], s / HT_UNIT_SECTORS))
+                sectors.push_back(tier_sector(lost_[i].extent, s));
     return sectors;
 }
 

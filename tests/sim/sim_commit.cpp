@@ -206,7 +206,7 @@ void Sim::end_commit() {
     if (!ok && !options_.errors && !flushes_.empty()) fail("a flush fails, and no device has");
     std::erase_if(flushes_, [&](const Flush& f) {
         if (f.commit > commit_.number) return false;
-        if (ok) world_.oracle.flush_completed(f.covered);
+        if (ok) world_.oracle.flush_completed(f.covered, !commit_.protocol.bypass);
         return true; // the user of one that failed gets an error
     });
 }
