@@ -161,14 +161,29 @@ static u32 slot_end(const struct ht_geometry *geo, u32 sector)
 	return min_t(u64, geo->slots, (u64)(sector + 1) * geo->per_sector);
 }
 
-/* Fills one block's page; returns what its records need, and counts those that changed. */
-static u32 gather_block(struct ht_tier *t, u64 seq, u32 block, void *page, u32 *records)
+/* The nth block of the round: its page, and which of its records have news. */
+static void *block_page(struct ht_tier *t, u32 nth)
+{
+	return page_address(t->meta_pages[nth]);
+}
+
+static unsigned long *block_news(struct ht_tier *t, u32 nth)
+{
+	return t->news + (size_t)nth * BITS_TO_LONGS(HT_BLOCK_SECTORS * t->map.geo.per_sector);
+}
+
+/* Fills the page of the round's nth block; returns what its records need. */
+static u32 gather_block(struct ht_tier *t, u64 seq, u32 nth, u32 *records)
 {
 	const struct ht_geometry *geo = &t->map.geo;
+	const u32 block = t->batch[nth], first = (block << HT_BLOCK_SHIFT) * geo->per_sector;
+	unsigned long *news = block_news(t, nth);
+	void *page = block_page(t, nth);
 	struct gathering g;
 	u32 all = 0;
 
 	memset(page, 0, PAGE_SIZE);
+	bitmap_zero(news, HT_BLOCK_SECTORS * geo->per_sector);
 	for (u32 i = 0; i < HT_BLOCK_SECTORS; i++) {
 		u32 index = (block << HT_BLOCK_SHIFT) + i;
 		void *sector = page + i * HT_SECTOR_BYTES;
@@ -180,8 +195,11 @@ static u32 gather_block(struct ht_tier *t, u64 seq, u32 block, void *page, u32 *
 			g.record.used = false;
 			g.needs = 0;
 			ht_visit_slot(t, slot, gather_slot, &g);
-			*records += !!(g.needs & HT_GATHER_CHANGED);
-			all |= g.needs;
+			if (g.needs) {
+				__set_bit(slot - first, news);
+				all |= g.needs;
+				++*records;
+			}
 			if (g.record.used)
 				ht_record_put(geo, sector, slot % geo->per_sector, &g.record);
 		}
@@ -204,9 +222,8 @@ static u32 gather(struct ht_tier *t, const struct ht_commit *c, struct ht_commit
 		clear_bit(block, t->changed);
 		/* Cleared first: what changes while we look sets it again. */
 		smp_mb__after_atomic();
-		done->needs |= gather_block(t, c->seq, block,
-					    page_address(t->meta_pages[done->count]), &records);
-		t->batch[done->count++] = block++;
+		t->batch[done->count] = block++;
+		done->needs |= gather_block(t, c->seq, done->count++, &records);
 		cond_resched();
 	}
 	done->next = block;
@@ -234,15 +251,14 @@ static void publish(struct ht_tier *t, u32 count, bool ok)
 	const struct ht_geometry *geo = &t->map.geo;
 
 	for (u32 i = 0; i < count; i++) {
-		void *page = page_address(t->meta_pages[i]);
+		const u32 first = (t->batch[i] << HT_BLOCK_SHIFT) * geo->per_sector;
+		u32 nth;
 
-		for (u32 j = 0; j < HT_BLOCK_SECTORS; j++) {
-			u32 index = (t->batch[i] << HT_BLOCK_SHIFT) + j;
+		/* A record without news says what it said before: nothing follows from it. */
+		for_each_set_bit(nth, block_news(t, i), HT_BLOCK_SECTORS * geo->per_sector) {
+			void *sector = block_page(t, i) + nth / geo->per_sector * HT_SECTOR_BYTES;
 
-			for (u32 slot = index * geo->per_sector; slot < slot_end(geo, index); slot++)
-				if (READ_ONCE(t->map.slots[slot].extent) != HT_NIL)
-					ht_visit_slot(t, slot, publish_slot,
-						      ok ? page + j * HT_SECTOR_BYTES : NULL);
+			ht_visit_slot(t, first + nth, publish_slot, ok ? sector : NULL);
 		}
 		if (!ok)
 			set_bit(t->batch[i], t->changed);
@@ -376,6 +392,7 @@ int ht_commit(struct ht_tier *t)
 	if (commit.failed)
 		ht_worker_pause(t);
 	release(t, &commit, &waiters);
+	ht_trim_kick(t);
 	ht_worker_kick(t);
 	return commit.failed ? -EIO : 0;
 }

@@ -4,12 +4,12 @@
  *
  * Forgetting is done in memory and costs a lookup an extent; it needs no I/O, and a slot that
  * was emptied serves the next write to its extent at once. Filesystems send discards one by one
- * and wait for each (ext4 does), so none waits for a commit: what may not go down to bulk now,
- * because a record still claims the units (R3) or a destage writes them (R5), does not go down.
+ * and wait for each (ext4 does), so none waits for a commit: homes that a record still claims
+ * (R3) are trimmed after it (trim.c), the others at once.
  */
 #include "tier.h"
 
-#define INLINE_EXTENTS 64       /* more than this is left to the worker */
+#define RUN_MAX 2048            /* extents that one call looks at */
 
 /* Whole units of the bio, as extents and sectors within. False if there is none. */
 static bool whole_units(struct ht_tier *t, struct bio *bio, struct ht_io *io)
@@ -27,104 +27,130 @@ static bool whole_units(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	return true;
 }
 
-/* The part that bulk can forget; false if there is none. */
-static bool home_range(struct ht_tier *t, struct bio *bio, u64 *from, u64 *to)
+/* Narrows sectors of bulk to what it can forget; false if that is nothing. */
+bool ht_discard_grain(const struct ht_tier *t, u64 *from, u64 *to)
 {
-	u64 start = bio->bi_iter.bi_sector + t->map.geo.home_start;
-	u64 end = start + bio_sectors(bio);
 	u32 grain = t->discard_granularity;
 
 	if (!grain || !READ_ONCE(t->engine.tune.pass_discard))
 		return false;
-	*from = DIV_ROUND_UP_ULL(start, grain) * grain;
-	*to = div_u64(end, grain) * grain;
+	*from = DIV_ROUND_UP_ULL(*from, grain) * grain;
+	*to = div_u64(*to, grain) * grain;
 	return *from < *to;
 }
 
-static struct ht_request request_of(struct ht_tier *t, const struct ht_io *io, u32 nth, bool pass)
+/* The homes of these extents belong to this discard until it ends. */
+static void hold(struct ht_tier *t, struct ht_io *io)
+{
+	unsigned long flags;
+
+	io->flags |= HT_IO_HELD;
+	io->hold.first = io->extent;
+	io->hold.last = io->extent + io->count - 1;
+	spin_lock_irqsave(&t->hold_lock, flags);
+	ht_hold_add(&t->map, &io->hold);
+	spin_unlock_irqrestore(&t->hold_lock, flags);
+}
+
+static void let_go(struct ht_tier *t, struct ht_io *io)
+{
+	unsigned long flags;
+
+	io->flags &= ~HT_IO_HELD;
+	spin_lock_irqsave(&t->hold_lock, flags);
+	ht_hold_remove(&io->hold);
+	spin_unlock_irqrestore(&t->hold_lock, flags);
+}
+
+/* The tier has forgotten the data; what bulk makes of it is its own affair. */
+void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status)
+{
+	if (io->outcome == HINTIER_IO_HOME)
+		atomic_set(&t->bulk_written, 1);
+	if (*status && *status != BLK_STS_NOTSUPP && *status != BLK_STS_AGAIN)
+		ht_count(t, HINTIER_C_ERRORS_BULK, 1);
+	*status = BLK_STS_OK;
+	if (io->flags & HT_IO_HELD)
+		let_go(t, io);
+}
+
+/* Drops an extent's units; may its home be discarded as well? */
+static bool drop_one(struct ht_tier *t, const struct ht_io *io, u32 nth, u32 *dropped)
 {
 	struct ht_request req = {
 		.op = HT_REQ_DISCARD,
-		.pass = pass,
+		.pass = io->flags & HT_IO_HELD,
 		.extent = io->extent + nth,
 		.from = nth ? 0 : io->from,
 		.to = nth + 1 < io->count ? ht_extent_sectors(&t->map.geo) : io->to,
 	};
+	struct ht_lock_shard *shard;
+	struct ht_answer ans;
+	unsigned long flags;
 
-	return req;
-}
-
-static void end_homes(struct ht_tier *t, const struct ht_io *io, u32 count)
-{
-	for (u32 i = 0; i < count; i++) {
-		struct ht_request req = request_of(t, io, i, true);
-		struct ht_lock_shard *shard;
-		unsigned long flags;
-
-		shard = ht_shard_lock(t, req.extent, &flags);
-		ht_end(&t->map, &shard->core, &req, HT_NIL, HT_DO_HOME, true);
-		ht_shard_unlock(shard, flags);
-	}
-}
-
-void ht_discard_end(struct ht_tier *t, struct ht_io *io)
-{
-	end_homes(t, io, io->count);
+	shard = ht_shard_lock(t, req.extent, &flags);
+	ht_begin(&t->map, &shard->core, &req, &ans);
+	if (ans.act)
+		ht_act(t, ans.slot, ans.act, ans.fetch);
+	ht_shard_unlock(shard, flags);
+	*dropped += ans.dropped;
+	return ans.verdict == HT_DO_HOME;
 }
 
 /*
- * Drops all units. With `pass` takes the homes of all extents too, or of none: returns whether it
- * has them.
+ * Drops the request's units from the front on, as long as their homes fare alike; returns how
+ * many extents that were, and whether their homes may go.
  */
-static bool drop_all(struct ht_tier *t, struct ht_io *io, bool pass)
+static u32 drop_run(struct ht_tier *t, const struct ht_io *io, bool *home)
 {
-	u32 dropped = 0, i;
+	u32 dropped = 0, nth = 1;
 
-	for (i = 0; i < io->count; i++) {
-		struct ht_request req = request_of(t, io, i, pass);
-		struct ht_lock_shard *shard;
-		struct ht_answer ans;
-		unsigned long flags;
-
-		shard = ht_shard_lock(t, req.extent, &flags);
-		ht_begin(&t->map, &shard->core, &req, &ans);
-		if (ans.act)
-			ht_act(t, ans.slot, ans.act, ans.fetch);
-		ht_shard_unlock(shard, flags);
-		dropped += ans.dropped;
-		if (pass && ans.verdict != HT_DO_HOME) {
-			pass = false;
-			end_homes(t, io, i);
-		}
-	}
+	*home = drop_one(t, io, 0, &dropped);
+	while (nth < io->count && nth < RUN_MAX && drop_one(t, io, nth, &dropped) == *home)
+		nth++;
 	if (dropped)
 		ht_count(t, HINTIER_C_DROPPED_DIRTY_BYTES, (u64)dropped * HINTIER_UNIT_BYTES);
-	return pass;
+	return nth;
+}
+
+static int end_here(struct bio *bio)
+{
+	bio_endio(bio);
+	return DM_MAPIO_SUBMITTED;
+}
+
+/* The first `count` extents are this piece; what is left is asked about when it has ended. */
+static void cut(struct ht_tier *t, struct bio *bio, struct ht_io *io, u32 count)
+{
+	u64 end = (u64)(io->extent + count) << t->map.geo.extent_shift;
+	u32 sectors = bio_sectors(bio);
+
+	if (count < io->count)
+		sectors = end - bio->bi_iter.bi_sector;
+	io->left = bio_sectors(bio) - sectors;
+	bio->bi_iter.bi_size = sectors << SECTOR_SHIFT;
+	io->iter = bio->bi_iter;
 }
 
 /* From map() or the worker; returns DM_MAPIO_SUBMITTED or DM_MAPIO_REMAPPED. */
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 {
+	bool home = false;
 	u64 from, to;
 
 	io->iter = bio->bi_iter;
 	io->outcome = HINTIER_IO_FAST;
-	if (!whole_units(t, bio, io)) {
-		bio_endio(bio);
-		return DM_MAPIO_SUBMITTED;
-	}
-	if (io->count > INLINE_EXTENTS && !(io->flags & HT_IO_NO_PROMOTE)) {
-		io->flags |= HT_IO_NO_PROMOTE;
-		ht_park_retry(t, bio);
-		return DM_MAPIO_SUBMITTED;
-	}
-
+	if (!whole_units(t, bio, io))
+		return end_here(bio);
+	if (t->discard_granularity && READ_ONCE(t->engine.tune.pass_discard))
+		hold(t, io);
+	cut(t, bio, io, drop_run(t, io, &home));
 	ht_count(t, HINTIER_C_DISCARDED_BYTES, io->iter.bi_size);
-	if (!drop_all(t, io, home_range(t, bio, &from, &to))) {
-		bio_endio(bio);
-		return DM_MAPIO_SUBMITTED;
-	}
-	io->flags |= HT_IO_HELD;
+
+	from = bio->bi_iter.bi_sector + t->map.geo.home_start;
+	to = from + bio_sectors(bio);
+	if (!home || !ht_discard_grain(t, &from, &to))
+		return end_here(bio);
 	io->outcome = HINTIER_IO_HOME;
 	bio_set_dev(bio, t->bulk->bdev);
 	bio->bi_iter.bi_sector = from;

@@ -13,7 +13,7 @@
  *   ht_tier.commit_mutex      one commit at a time; process context
  *   shard lock (irq safe)     one at a time, never two
  *   engine lock (irq safe)    a leaf, may be taken inside a shard lock
- *   ht_tier.wait_lock, xfer locks (irq safe): leaves, may be taken inside a shard lock
+ *   ht_tier.wait_lock, hold_lock, xfer locks (irq safe): leaves, may be taken inside a shard lock
  * The registry's mutex is taken inside ht_dev.api, and nothing inside it. Nothing sleeps, allocates or submits under a spin lock.
  */
 #ifndef HT_HINTIER_H

@@ -382,15 +382,6 @@ static void note_end(struct ht_tier *t, struct ht_io *io)
 static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
 {
 	io->flags &= ~HT_IO_HELD;
-	if (io->op == HT_REQ_DISCARD) {
-		atomic_set(&t->bulk_written, 1);
-		ht_discard_end(t, io);
-		if (media_error(*status))
-			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
-		/* The tier has forgotten the data; what bulk makes of it is its own affair. */
-		*status = BLK_STS_OK;
-		return DM_ENDIO_DONE;
-	}
 	note_end(t, io);
 	end_all(t, io, !*status);
 	if (unlikely(media_error(*status))) {
@@ -416,7 +407,7 @@ static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_st
  */
 static bool try_waiting(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 {
-	if (!(bio->bi_opf & REQ_NOWAIT) || io->op == HT_REQ_DISCARD)
+	if (!(bio->bi_opf & REQ_NOWAIT))
 		return false;
 	rewind(bio, io);
 	ht_park_retry(t, bio);
@@ -447,7 +438,9 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 		if (media_error(*status))
 			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 	}
-	if ((io->flags & HT_IO_HELD) && end_held(t, bio, io, status) == DM_ENDIO_INCOMPLETE)
+	if (io->op == HT_REQ_DISCARD)
+		ht_discard_end(t, io, status);
+	else if ((io->flags & HT_IO_HELD) && end_held(t, bio, io, status) == DM_ENDIO_INCOMPLETE)
 		return DM_ENDIO_INCOMPLETE;
 	if (unlikely(*status == BLK_STS_AGAIN) && try_waiting(t, bio, io))
 		return DM_ENDIO_INCOMPLETE;

@@ -100,6 +100,8 @@ void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch)
 		ht_record_later(t, slot);
 	if (act & HT_ACT_LOST)
 		ht_commit_later(t);
+	if (act & HT_ACT_TRIM)
+		ht_trim_queue(t, slot);
 	if (act & (HT_ACT_FREE | HT_ACT_LIST)) {
 		spin_lock_irqsave(&t->engine_lock, flags);
 		ht_engine_move(&t->engine, slot, list_of(t, slot));

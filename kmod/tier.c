@@ -41,8 +41,11 @@ static int create_commit(struct ht_tier *t)
 	t->changed = bitmap_zalloc(t->nr_blocks, GFP_KERNEL);
 	t->batch = kcalloc(HT_COMMIT_BLOCKS, sizeof(*t->batch), GFP_KERNEL);
 	t->meta_pages = kcalloc(HT_COMMIT_BLOCKS, sizeof(*t->meta_pages), GFP_KERNEL);
+	t->news = kcalloc(HT_COMMIT_BLOCKS,
+			  BITS_TO_LONGS(HT_BLOCK_SECTORS * t->map.geo.per_sector) * sizeof(long),
+			  GFP_KERNEL);
 	t->meta_buffer = (void *)__get_free_pages(GFP_KERNEL, get_order(HT_META_BUFFER));
-	if (!t->changed || !t->batch || !t->meta_pages || !t->meta_buffer)
+	if (!t->changed || !t->batch || !t->meta_pages || !t->news || !t->meta_buffer)
 		return -ENOMEM;
 	for (u32 i = 0; i < HT_COMMIT_BLOCKS; i++) {
 		t->meta_pages[i] = alloc_page(GFP_KERNEL);
@@ -50,6 +53,7 @@ static int create_commit(struct ht_tier *t)
 			return -ENOMEM;
 	}
 	ht_commit_init(t);
+	ht_trim_init(t);
 	return 0;
 }
 
@@ -120,6 +124,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	t->engine.tune = args->tune;
 	spin_lock_init(&t->engine_lock);
 	spin_lock_init(&t->wait_lock);
+	spin_lock_init(&t->hold_lock);
 	spin_lock_init(&t->fetch_lock);
 	INIT_LIST_HEAD(&t->fetch_told);
 	init_waitqueue_head(&t->drained);
@@ -164,6 +169,7 @@ void ht_tier_destroy(struct ht_tier *t)
 	for (u32 i = 0; t->meta_pages && i < HT_COMMIT_BLOCKS; i++)
 		if (t->meta_pages[i])
 			__free_page(t->meta_pages[i]);
+	kfree(t->news);
 	kfree(t->meta_pages);
 	free_pages((unsigned long)t->meta_buffer, get_order(HT_META_BUFFER));
 	kfree(t->batch);
@@ -217,6 +223,7 @@ static void reset(struct ht_tier *t)
 	map->mode = t->wanted_mode;
 	map->epoch = ++t->dev->epoch;
 	ht_engine_init(&t->engine, geo, map->slots);
+	t->trim_head = HT_NIL;
 }
 
 static void fill_lists(struct ht_tier *t)

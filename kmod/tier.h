@@ -49,6 +49,7 @@ struct ht_lock_shard {
 /* What happens to one bio, or to a piece of one that was parked: lives in dm's per-bio data. */
 struct ht_io {
 	struct bvec_iter iter;  /* the piece as it came, for another try */
+	struct ht_hold hold;    /* of a discard that may go down to bulk */
 	u64 start;              /* ns */
 	u32 extent;             /* first one */
 	u32 count;              /* extents, in slots that follow each other */
@@ -164,11 +165,12 @@ struct ht_tier {
 	u32 *batch;                  /* [HT_COMMIT_BLOCKS] block numbers of this round */
 	struct page **meta_pages;    /* [HT_COMMIT_BLOCKS] */
 	void *meta_buffer;           /* activation's, then commit_mutex: states on their way */
+	unsigned long *news;         /* bitmaps: which records of each block have news */
 	struct ht_pair pair;         /* commit_mutex */
 
 	spinlock_t xfer_lock;
 	struct list_head idle_xfers;
-	struct ht_xfer *xfers;
+	struct ht_xfer *xfers;       /* [nr_xfers + 1]: the last one stands for trims */
 	u32 nr_xfers;
 	u32 destaging;               /* xfer_lock: in flight */
 	u32 filling;
@@ -176,6 +178,12 @@ struct ht_tier {
 	atomic_t fast_sectors;       /* and what they and those on fast carry */
 	atomic_t bulk_sectors;
 	u32 *ghosts;                 /* racy on purpose: a lost entry costs a promotion */
+
+	spinlock_t hold_lock;        /* map.holds; taken inside a shard's lock */
+	struct work_struct trim_work;
+	struct completion trim_done;
+	u32 trim_head;               /* engine_lock: slots whose homes are to be trimmed */
+	u32 trim_tail;
 
 	spinlock_t fetch_lock;
 	struct ht_fetch *fetches;    /* [HT_FETCHES], by number */
@@ -232,7 +240,13 @@ void ht_io_fail(struct bio *bio, blk_status_t status);
 
 /* ---- discard.c ---- */
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io);
-void ht_discard_end(struct ht_tier *t, struct ht_io *io);
+void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status);
+bool ht_discard_grain(const struct ht_tier *t, u64 *from, u64 *to);
+
+/* ---- trim.c ---- */
+void ht_trim_init(struct ht_tier *t);
+void ht_trim_queue(struct ht_tier *t, u32 slot);
+void ht_trim_kick(struct ht_tier *t);
 
 /* ---- pool.c: what verdicts and ends ask beside; all under the slot's shard lock ---- */
 void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch);

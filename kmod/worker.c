@@ -79,7 +79,9 @@ int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct 
 		from = ht_io_of(bio)->from / HT_UNIT_SECTORS;
 		to = ht_io_of(bio)->to / HT_UNIT_SECTORS;
 	}
+	spin_lock(&t->hold_lock);
 	begun = ht_fill_begin(&t->map, &shard->core, slot, extent, from, to, &x->move);
+	spin_unlock(&t->hold_lock);
 	if (begun) {
 		s = &t->map.slots[slot];
 		s->move = x->nr;
@@ -177,8 +179,10 @@ static void destage_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, vo
 	d->note.bytes = 0;
 	if (d->shed && t->map.slots[slot].extent != HT_NIL)
 		ht_drop_units(t, shard, slot, 0, t->map.geo.units, &d->note);
+	spin_lock(&t->hold_lock);
 	d->begun = t->map.slots[slot].extent != HT_NIL &&
 		   ht_destage_begin(&t->map, shard, slot, &d->x->move);
+	spin_unlock(&t->hold_lock);
 	if (d->begun)
 		t->map.slots[slot].move = d->x->nr;
 	else

@@ -341,16 +341,21 @@ bool ht_xfers_idle(struct ht_tier *t)
 	return !READ_ONCE(t->destaging) && !READ_ONCE(t->filling);
 }
 
-static int xfer_create(struct ht_tier *t, struct ht_xfer *x, u16 nr)
+static void xfer_init(struct ht_tier *t, struct ht_xfer *x, u16 nr)
 {
-	u32 units = t->map.geo.units;
-
 	x->tier = t;
 	x->nr = nr;
 	INIT_WORK(&x->work, xfer_work);
 	spin_lock_init(&x->lock);
 	bio_list_init(&x->readers);
 	bio_list_init(&x->waiters);
+}
+
+static int xfer_create(struct ht_tier *t, struct ht_xfer *x, u16 nr)
+{
+	u32 units = t->map.geo.units;
+
+	xfer_init(t, x, nr);
 	x->pages = kcalloc(units, sizeof(*x->pages), GFP_KERNEL);
 	if (!x->pages)
 		return -ENOMEM;
@@ -371,9 +376,10 @@ int ht_xfers_create(struct ht_tier *t)
 	spin_lock_init(&t->xfer_lock);
 	INIT_LIST_HEAD(&t->idle_xfers);
 	t->nr_xfers = min_t(u32, HT_XFERS_MAX, HT_XFER_BYTES / bytes);
-	t->xfers = kcalloc(t->nr_xfers, sizeof(*t->xfers), GFP_KERNEL);
+	t->xfers = kcalloc(t->nr_xfers + 1, sizeof(*t->xfers), GFP_KERNEL);
 	if (!t->xfers)
 		return -ENOMEM;
+	xfer_init(t, &t->xfers[t->nr_xfers], t->nr_xfers);
 	for (u32 i = 0; i < t->nr_xfers && !r; i++)
 		r = xfer_create(t, &t->xfers[i], i);
 	return r;

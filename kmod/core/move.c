@@ -13,10 +13,10 @@ static struct ht_slot *slot_of(const struct ht_map *map, u32 slot)
 	return &map->slots[slot];
 }
 
-/* R5: somebody writes this home, or one that shares its counter. */
-static bool home_busy(const struct ht_shard *shard, u32 extent)
+/* R5: somebody writes this home, or one that shares its counter, or discards it. */
+static bool home_busy(const struct ht_map *map, const struct ht_shard *shard, u32 extent)
 {
-	return shard->homing[extent % HT_HOMING];
+	return shard->homing[extent % HT_HOMING] || ht_held(map, extent);
 }
 
 bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret)
@@ -24,7 +24,7 @@ bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, stru
 	struct ht_slot *s = slot_of(map, slot);
 	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
 
-	if (s->state != HT_SLOT_LIVE || home_busy(shard, s->extent))
+	if (s->state != HT_SLOT_LIVE || home_busy(map, shard, s->extent))
 		return false;
 	ret->count = ht_count_units(map, slot, HT_DIRTY);
 	if (!ret->count)
@@ -64,7 +64,7 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 		   u32 to, struct ht_move *ret)
 {
 	/* R10: a fill would give a lost unit what its home still has. */
-	if (home_busy(shard, extent) || ht_lookup(map, extent) != HT_NIL ||
+	if (home_busy(map, shard, extent) || ht_lookup(map, extent) != HT_NIL ||
 	    ht_lost_find(map, extent) != HT_NIL)
 		return false;
 	ht_admit(map, slot, extent, HT_SLOT_FILL);
@@ -98,6 +98,14 @@ u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool
 	/* What was read may still be in bulk's volatile cache (R2). */
 	s->flags |= HT_F_HOME | HT_F_CHANGED;
 	return HT_ACT_RECORD;
+}
+
+u32 ht_trim_finish(struct ht_map *map, u32 slot)
+{
+	struct ht_slot *s = slot_of(map, slot);
+
+	s->state = HT_SLOT_LIVE;
+	return ht_release(map, slot);
 }
 
 bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end)

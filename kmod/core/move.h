@@ -13,6 +13,14 @@
  *
  * Write-through is a fill whose step 2 takes the data from the writer and writes it home.
  *
+ * A trim discards the home of a slot that discards have emptied. It has to wait until no record
+ * claims what was dropped (R3): until then the slot is in state TRIM, and a write to the extent
+ * ends that. When the record's end is durable the slot goes to state DESTAGE by itself, and the
+ * caller learns HT_ACT_TRIM:
+ *
+ *  1 caller discards the home
+ *  2 finish: the slot goes, unless it was written meanwhile
+ *
  * While a slot is in state DESTAGE it serves reads and takes writes (a write only moves the
  * generation), but nothing else writes its home. While it is in state FILL it serves nobody;
  * a write cancels the fill and waits for its end.
@@ -32,7 +40,10 @@ struct ht_move {
 	u16 units[HT_UNITS_MAX / 16]; /* which ones */
 };
 
-/* False if there is nothing dirty, or it is busy: its home is being written, or it moves. */
+/*
+ * False if there is nothing dirty, or it is busy: its home is being written or discarded, or it
+ * moves. This and ht_fill_begin() need the lock of the holds as well.
+ */
 bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret);
 /* HT_ACT_*; *ret_clean tells whether the units count as clean now. */
 u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean);
@@ -47,6 +58,9 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move);
 /* HT_ACT_*; *ret_valid tells whether the slot serves reads now. */
 u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_valid);
+
+/* HT_ACT_*. */
+u32 ht_trim_finish(struct ht_map *map, u32 slot);
 
 /* Next run of units to move at or after *unit: [*unit, *end). False when there is none. */
 bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end);

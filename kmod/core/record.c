@@ -88,6 +88,10 @@ u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *reco
 		s->flags &= ~HT_F_RECORDED;
 	if (!(s->flags & HT_F_CHANGED))
 		s->flags &= ~HT_F_STALE;
+	if (s->state == HT_SLOT_TRIM && !(s->flags & HT_F_STALE)) {
+		s->state = HT_SLOT_DESTAGE;
+		return HT_ACT_TRIM | found_again(map, slot, record);
+	}
 	return ht_release(map, slot) | found_again(map, slot, record);
 }
 

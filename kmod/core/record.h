@@ -35,7 +35,10 @@ static inline u32 ht_record_sector(const struct ht_geometry *geo, u32 slot)
 #define HT_GATHER_AGAIN (1U << 2)   /* it says less than it could: gather it again later */
 
 u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret);
-/* Returns HT_ACT_FREE if the slot was unhashed and goes to the pool; HT_ACT_LOST. */
+/*
+ * HT_ACT_FREE: the slot was unhashed and goes to the pool; HT_ACT_TRIM: see move.h; HT_ACT_LOST;
+ * HT_ACT_RECORD: gather it again.
+ */
 u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *record);
 void ht_record_revert(struct ht_map *map, u32 slot);
 

@@ -88,6 +88,13 @@ static void unhash(struct ht_map *map, u32 slot)
 	s->flags = 0;
 }
 
+/* The slot differs from its record from now on. */
+static u32 changed(struct ht_slot *s)
+{
+	s->flags |= HT_F_CHANGED;
+	return HT_ACT_RECORD;
+}
+
 u32 ht_release(struct ht_map *map, u32 slot)
 {
 	struct ht_slot *s = slot_of(map, slot);
@@ -95,15 +102,11 @@ u32 ht_release(struct ht_map *map, u32 slot)
 	if (s->state != HT_SLOT_LIVE || s->readers || s->writers || (s->flags & HT_F_RECORDED) ||
 	    ht_list_of(map, slot) != HT_LIST_EMPTY)
 		return 0;
+	/* R9: what a FUA write left here is home now, and the commit it waits for must flush that. */
+	if (s->flags & HT_F_HOME)
+		return changed(s);
 	unhash(map, slot);
 	return HT_ACT_FREE;
-}
-
-/* The slot differs from its record from now on. */
-static u32 changed(struct ht_slot *s)
-{
-	s->flags |= HT_F_CHANGED;
-	return HT_ACT_RECORD;
 }
 
 /*
@@ -203,6 +206,33 @@ void ht_drop(struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 fro
 		ret->act |= drop_units(map, slot, from, end);
 	}
 	ret->act |= unused_fetch(map, slot, &ret->fetch) | ht_release(map, slot);
+}
+
+/* ---- holds ---------------------------------------------------------------------------------- */
+
+void ht_hold_add(struct ht_map *map, struct ht_hold *hold)
+{
+	hold->next = map->holds;
+	hold->link = &map->holds;
+	if (hold->next)
+		hold->next->link = &hold->next;
+	map->holds = hold;
+}
+
+void ht_hold_remove(struct ht_hold *hold)
+{
+	*hold->link = hold->next;
+	if (hold->next)
+		hold->next->link = hold->link;
+}
+
+bool ht_held(const struct ht_map *map, u32 extent)
+{
+	const struct ht_hold *hold = map->holds;
+
+	while (hold && (extent < hold->first || extent > hold->last))
+		hold = hold->next;
+	return hold;
 }
 
 /* ---- reads ---------------------------------------------------------------------------------- */
@@ -446,6 +476,8 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 	}
 
 	s = slot_of(map, ret->slot);
+	if (s->state == HT_SLOT_TRIM)
+		s->state = HT_SLOT_LIVE;
 	if (s->state == HT_SLOT_FILL) {
 		s->gen++;
 		s->flags |= HT_F_CANCEL;
@@ -465,35 +497,53 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 
 /* ---- discard -------------------------------------------------------------------------------- */
 
-static void begin_discard(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
-			  struct ht_answer *ret)
+/* R3, R5: may the home be discarded, now that nothing of it is left in the slot? */
+static bool may_pass(const struct ht_map *map, u32 slot)
+{
+	const struct ht_slot *s = slot_of(map, slot);
+
+	return s->state == HT_SLOT_LIVE && !(s->flags & HT_F_STALE);
+}
+
+/* Nothing of the extent is left, but a record claims it: its home has to wait for a commit. */
+static bool trim_later(const struct ht_map *map, const struct ht_request *req, u32 slot)
+{
+	const struct ht_slot *s = slot_of(map, slot);
+
+	return s->state == HT_SLOT_LIVE && !s->writers && map->mode < HINTIER_MODE_BYPASS &&
+	       req->to - req->from == ht_extent_sectors(&map->geo);
+}
+
+static void drop_for_discard(struct ht_map *map, u32 from, u32 to, struct ht_answer *ret)
+{
+	struct ht_slot *s = slot_of(map, ret->slot);
+
+	if (s->state == HT_SLOT_FILL) {
+		s->gen++;
+		s->flags |= HT_F_CANCEL;
+	} else if (ht_bits_any(ht_slot_bits(map, ret->slot, HT_VALID), from, to)) {
+		ret->dropped = ht_bits_count(ht_slot_bits(map, ret->slot, HT_DIRTY), from, to);
+		ret->act |= drop_units(map, ret->slot, from, to);
+		ret->act |= unused_fetch(map, ret->slot, &ret->fetch);
+	}
+}
+
+static void begin_discard(struct ht_map *map, const struct ht_request *req, struct ht_answer *ret)
 {
 	u32 from = req->from / HT_UNIT_SECTORS, to = req->to / HT_UNIT_SECTORS;
-	struct ht_slot *s;
 
-	ret->verdict = HT_DO_DROP;
+	ret->verdict = req->pass ? HT_DO_HOME : HT_DO_DROP;
 	if (map->mode < HINTIER_MODE_BYPASS)
 		ret->act |= ht_lost_clear_range(map, req->extent, from, to);
-	if (ret->slot != HT_NIL) {
-		s = slot_of(map, ret->slot);
-		if (s->state == HT_SLOT_FILL) {
-			s->gen++;
-			s->flags |= HT_F_CANCEL;
-		} else if (ht_bits_any(ht_slot_bits(map, ret->slot, HT_VALID), from, to)) {
-			ret->dropped = ht_bits_count(ht_slot_bits(map, ret->slot, HT_DIRTY), from,
-						     to);
-			ret->act |= drop_units(map, ret->slot, from, to);
-			ret->act |= unused_fetch(map, ret->slot, &ret->fetch);
-		}
-	}
-	if (ret->slot == HT_NIL) {
-		if (req->pass)
-			write_home(map, shard, req, ret);
-	} else if (req->pass) {
-		write_emptied(map, shard, req, ret);
-	} else {
-		ret->act |= ht_release(map, ret->slot);
-	}
+	if (ret->slot == HT_NIL)
+		return;
+	drop_for_discard(map, from, to, ret);
+	ret->act |= ht_release(map, ret->slot);
+	if (!req->pass || (ret->act & HT_ACT_FREE) || may_pass(map, ret->slot))
+		return;
+	ret->verdict = HT_DO_DROP;
+	if (trim_later(map, req, ret->slot))
+		slot_of(map, ret->slot)->state = HT_SLOT_TRIM;
 }
 
 void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
@@ -514,7 +564,7 @@ void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_reques
 		begin_write(map, shard, req, ret);
 		break;
 	default:
-		begin_discard(map, shard, req, ret);
+		begin_discard(map, req, ret);
 		break;
 	}
 }
@@ -563,10 +613,10 @@ static u32 end_home(struct ht_map *map, struct ht_shard *shard, const struct ht_
 {
 	bool whole = !(req->from % HT_UNIT_SECTORS) && !(req->to % HT_UNIT_SECTORS);
 
-	if (req->op == HT_REQ_READ)
+	if (req->op == HT_REQ_READ || req->op == HT_REQ_DISCARD)
 		return 0;
 	(*homing_of(shard, req->extent))--;
-	if (!ok || !whole || req->op == HT_REQ_DISCARD || map->mode >= HINTIER_MODE_BYPASS)
+	if (!ok || !whole || map->mode >= HINTIER_MODE_BYPASS)
 		return 0;
 	return ht_lost_clear_range(map, req->extent, req->from / HT_UNIT_SECTORS,
 				   req->to / HT_UNIT_SECTORS);

@@ -25,7 +25,7 @@ enum ht_verdict {
 	HT_DO_JOIN,    /* read: the transfer in flight on the slot brings the data */
 	HT_DO_WAIT,    /* ask again when the transfer in flight on the slot has ended */
 	HT_DO_COMMIT,  /* ask again when a commit that starts after now has ended */
-	HT_DO_DROP,    /* discard: done in memory; nothing on disk or in flight stands against it */
+	HT_DO_DROP,    /* discard: done in memory, and its home must not be discarded now */
 	HT_DO_FAIL,    /* the only copy is on a device that is gone */
 	HT_DO_LOST,    /* fail it: these units were dropped, see lost.h */
 };
@@ -37,6 +37,7 @@ enum ht_verdict {
 #define HT_ACT_FETCH (1U << 3)  /* first read of a fetched slot: that FETCH was timely */
 #define HT_ACT_UNUSED (1U << 4) /* a fetched slot left without being read */
 #define HT_ACT_LOST (1U << 5)   /* the lost map must be written some time */
+#define HT_ACT_TRIM (1U << 6)   /* its home may be trimmed now: take it off its list and do so */
 
 enum ht_request_op {
 	HT_REQ_READ,
@@ -48,7 +49,7 @@ enum ht_request_op {
 struct ht_request {
 	u8 op;          /* enum ht_request_op */
 	bool no_admit;  /* WRITE: the caller has no slot for it */
-	bool pass;      /* DISCARD: it is to go down to the home as well */
+	bool pass;      /* DISCARD: it is to go down to the home as well; needs a hold */
 	bool from_home; /* READ: what is clean may as well come from home */
 	u32 extent;
 	u32 from;       /* sectors within the extent, from < to */
@@ -82,8 +83,8 @@ u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *
 void ht_admit(struct ht_map *map, u32 slot, u32 extent, enum ht_slot_state state);
 
 /*
- * Unhashes the slot if it may go to the pool: empty, idle, and recorded free. Returns
- * HT_ACT_FREE or 0.
+ * Unhashes the slot if it may go to the pool: empty, idle, recorded free, and whatever it brought
+ * home flushed. Returns HT_ACT_FREE, or HT_ACT_RECORD if a commit has to come first, or 0.
  */
 u32 ht_release(struct ht_map *map, u32 slot);
 
@@ -115,6 +116,10 @@ bool ht_may_drop(const struct ht_map *map, const struct ht_shard *shard, u32 slo
  */
 void ht_drop(struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 from, u32 to,
 	     u32 entry, struct ht_dropped *ret);
+
+void ht_hold_add(struct ht_map *map, struct ht_hold *hold);
+void ht_hold_remove(struct ht_hold *hold);
+bool ht_held(const struct ht_map *map, u32 extent);
 
 /* Where the slot belongs, by what its units are. */
 enum ht_list ht_list_of(const struct ht_map *map, u32 slot);

@@ -44,6 +44,9 @@ enum ht_slot_state {
 	HT_SLOT_LIVE,      /* hashed; its units tell what it holds, possibly nothing */
 	HT_SLOT_DESTAGE,   /* live, and dirty units are on their way home */
 	HT_SLOT_FILL,      /* hashed, and still empty: units are on their way from home */
+	HT_SLOT_TRIM,      /* hashed, emptied by a discard: its home is trimmed when no record
+			    * claims it any more, see move.h
+			    */
 	HT_SLOT_BAD,       /* retired: the medium failed there */
 };
 
@@ -133,12 +136,25 @@ struct ht_lost {
 	u32 used;               /* engine lock; read without: an extent's entry is counted first */
 };
 
+/*
+ * Extents whose homes a discard in flight may change: no transfer begins there. Whoever sends the
+ * discard links its hold before it asks for the first extent. Holds have a lock of their own,
+ * taken inside a shard's lock.
+ */
+struct ht_hold {
+	u32 first;
+	u32 last;
+	struct ht_hold *next;
+	struct ht_hold **link; /* what points here */
+};
+
 /* The slot table. Everything in it is allocated by the caller, see ht_map_init(). */
 struct ht_map {
 	struct ht_geometry geo;
 	struct ht_slot *slots;  /* [geo.slots] */
 	u16 *bits;              /* [geo.slots * HT_BITS * geo.words] */
 	u32 *buckets;           /* [1 << bucket_bits] */
+	struct ht_hold *holds;
 	u32 bucket_bits;
 	u32 shard_bits;         /* <= bucket_bits */
 	struct ht_lost lost;

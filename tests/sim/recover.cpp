@@ -329,6 +329,7 @@ void Sim::reload() {
         power_left_ = below(3) ? -1 : int(below(8));
         const bool stopped = reach(HT_PAIR_STOP);
         power_left_ = -1;
+        end_trims();
         const std::vector<ht_slot> slots = slots_;
         const std::vector<u16> bits = bits_;
         boot();

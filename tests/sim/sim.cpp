@@ -72,6 +72,7 @@ void Sim::apply_acts(uint32_t act, uint32_t slot) {
     } else if (act & HT_ACT_LIST) {
         ht_engine_move(&engine_, slot, ht_list_of(&map_, slot));
     }
+    if (act & HT_ACT_TRIM) start_trim(slot);
     if (act & HT_ACT_RECORD) record_later(slot);
 }
 
@@ -151,6 +152,10 @@ void Sim::submit() {
 }
 
 void Sim::ask(Request& r) {
+    if (r.req.pass && r.req.op == HT_REQ_DISCARD && !r.hold) {
+        r.hold = std::make_unique<ht_hold>(ht_hold{r.req.extent, r.req.extent, nullptr, nullptr});
+        ht_hold_add(&map_, r.hold.get());
+    }
     ht_begin(&map_, &shard(r.req.extent), &r.req, &r.answer);
     const ht_answer& a = r.answer;
     if (a.slot != HT_NIL) apply_acts(a.act, a.slot);
@@ -356,6 +361,7 @@ void Sim::check_read(const Request& r) {
 
 void Sim::finish(Request& r) {
     r.ended = true;
+    if (r.hold) ht_hold_remove(r.hold.get());
     counts.user_errors += r.failed;
     if (r.failed && !r.refused && !options_.errors) fail("a request fails, and no device has");
     say("request %llu: %s", ull(r.number), r.failed ? "fails" : "ends");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -83,7 +84,7 @@ public:
 #define HT_SIM_COUNTS(each)                                                                        \
     each(fast) each(home) each(joined) each(waits) each(commits) each(failed_commits)              \
         each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
-            each(evictions) each(discards) each(intents) each(admitted) each(refused)              \
+            each(evictions) each(discards) each(trims) each(intents) each(admitted) each(refused)              \
                 each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)        \
                     each(hints) each(drops) each(drops_refused) each(lost)
     struct Counts {
@@ -119,6 +120,7 @@ private:
         bool cut = false;             // READ: the first one after a cut
         std::vector<Tag> seen;        // READ
         bool record = false;          // FUA: some piece lies in fast and has to be recorded
+        std::unique_ptr<ht_hold> hold; // DISCARD that goes down: until it ends
         bool ok = true;               // of the piece that is or was in flight
         bool tried = false;           // fast has failed a piece before
         bool failed = false;          // the user gets an error
@@ -129,6 +131,7 @@ private:
     struct Transfer {
         uint64_t number = 0;
         bool fill = false;
+        bool trim = false; // of its `move` only slot and extent count
         ht_move move{};
         uint64_t tee = 0; // the write whose data it takes; 0: it reads home
         bool fua = false;
@@ -239,6 +242,9 @@ private:
     void advance(Transfer& t);
     bool step_fill(Transfer& t);
     bool step_destage(Transfer& t);
+    void start_trim(uint32_t slot);
+    bool step_trim(Transfer& t);
+    void end_trims();
     void read_units(Transfer& t);
     void write_units(Transfer& t, bool home);
     template <typename Visit>

@@ -65,7 +65,7 @@ bool Sim::background() {
     if (map_.mode >= HINTIER_MODE_BYPASS) return false;
     ht_situation now{};
     for (const Transfer& t : transfers_)
-        now.destaging += !t.fill;
+        now.destaging += !t.fill && !t.trim;
     now.reads_wait = chance(30);
     now.drain = draining_;
     u32 slot = HT_NIL, act = 0;
@@ -184,11 +184,51 @@ bool Sim::step_destage(Transfer& t) {
     }
 }
 
+// No record claims the extent any more whose home a discard had to leave alone.
+void Sim::start_trim(uint32_t slot) {
+    ht_engine_remove(&engine_, slot);
+    Transfer t;
+    t.number = number_;
+    t.trim = true;
+    t.move.slot = slot;
+    t.move.extent = slots_[slot].extent;
+    transfers_.push_back(std::move(t));
+}
+
+// Bulk may take a discard or leave it.
+bool Sim::step_trim(Transfer& t) {
+    enum { DISCARD, DISCARD_END, FINISH };
+    switch (t.step++) {
+    case DISCARD:
+        t.write = ++writes_;
+        for (u32 s = 0; s < options_.sectors; s++)
+            if (chance(90))
+                world_.bulk.data.put(t.write, tier_sector(t.move.extent, s),
+                                     {tier_sector(t.move.extent, s), 0});
+        return false;
+    case DISCARD_END:
+        world_.bulk.data.complete(t.write);
+        bulk_written_ = true;
+        return false;
+    default:
+        counts.trims++;
+        place(t.move.slot, ht_trim_finish(&map_, t.move.slot));
+        return true;
+    }
+}
+
+// A stop lets the slots go and leaves their homes alone.
+void Sim::end_trims() {
+    for (const Transfer& t : transfers_)
+        if (t.trim) place(t.move.slot, ht_trim_finish(&map_, t.move.slot));
+    std::erase_if(transfers_, [](const Transfer& t) { return t.trim; });
+}
+
 void Sim::advance(Transfer& t) {
     if (still(FAST) || still(BULK)) return;
-    say("slot %u: %s of extent %u, step %d", t.move.slot, t.fill ? "fill" : "destage",
+    say("slot %u: %s of extent %u, step %d", t.move.slot, t.trim ? "trim" : t.fill ? "fill" : "destage",
         t.move.extent, t.step);
-    t.ended = t.fill ? step_fill(t) : step_destage(t);
+    t.ended = t.trim ? step_trim(t) : t.fill ? step_fill(t) : step_destage(t);
 }
 
 } // namespace hintier::sim

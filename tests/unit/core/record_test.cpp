@@ -67,8 +67,11 @@ TEST(Destage, OfADiscardedExtentLeavesNothing) {
     ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
     m.begin(SmallMap::request(HT_REQ_DISCARD, X, 0, 128));
     EXPECT_EQ(ht_lookup(&m.map, X), S) << "the transfer still uses it";
-    EXPECT_EQ(ht_destage_finish(&m.map, &move, true, &clean), HT_ACT_FREE);
+    EXPECT_EQ(ht_destage_finish(&m.map, &move, true, &clean), HT_ACT_RECORD);
     EXPECT_FALSE(clean);
+    ht_record record{};
+    EXPECT_TRUE(ht_record_gather(&m.map, S, &record) & HT_GATHER_BULK) << "R9: it may be all";
+    EXPECT_EQ(ht_record_publish(&m.map, S, &record), HT_ACT_FREE);
 }
 
 // R5
@@ -86,6 +89,93 @@ TEST(Destage, IsTheOnlyWriterOfItsHome) {
     bool clean = false;
     ht_destage_finish(&m.map, &move, true, &clean);
     EXPECT_EQ(m.begin(partial).verdict, HT_DO_HOME);
+}
+
+// ---- discards that go down to bulk ----------------------------------------------------------
+
+ht_request passing_discard() {
+    ht_request r = SmallMap::request(HT_REQ_DISCARD, X, 0, 128);
+    r.pass = true;
+    return r;
+}
+
+TEST(Discard, TakesHomesThatNoRecordClaims) {
+    SmallMap m;
+    EXPECT_EQ(m.begin(passing_discard()).verdict, HT_DO_HOME) << "no slot";
+    m.write(X, S, 0, 16);
+    const ht_answer a = m.begin(passing_discard());
+    EXPECT_EQ(a.verdict, HT_DO_HOME) << "a slot without a record";
+    EXPECT_EQ(a.act & HT_ACT_FREE, HT_ACT_FREE);
+}
+
+// R5
+TEST(Discard, HoldsOffTransfersWhileItIsInFlight) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    m.write(X + 2, S + 2, 0, 16);
+    ht_hold far{X + 3, X + 9, nullptr, nullptr}, near{X, X + 1, nullptr, nullptr};
+    ht_move move{};
+    ht_hold_add(&m.map, &far);
+    ht_hold_add(&m.map, &near);
+    EXPECT_FALSE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    EXPECT_FALSE(ht_fill_begin(&m.map, &m.shard, S + 1, X + 1, 0, 16, &move));
+    EXPECT_TRUE(ht_destage_begin(&m.map, &m.shard, S + 2, &move)) << "between the two";
+    ht_hold_remove(&far);
+    EXPECT_TRUE(ht_held(&m.map, X + 1));
+    EXPECT_FALSE(ht_held(&m.map, X + 9));
+    ht_hold_remove(&near);
+    EXPECT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+}
+
+// R3
+TEST(Trim, WaitsUntilNoRecordClaimsTheExtent) {
+    SmallMap m;
+    m.write(X, S, 0, 128);
+    m.commit(S);
+    EXPECT_EQ(m.begin(passing_discard()).verdict, HT_DO_DROP);
+    EXPECT_EQ(m.slot(S).state, HT_SLOT_TRIM);
+    ht_record record{};
+    ht_record_gather(&m.map, S, &record);
+    EXPECT_FALSE(record.used);
+    ht_record_revert(&m.map, S); // that commit failed
+    EXPECT_EQ(m.slot(S).state, HT_SLOT_TRIM);
+    EXPECT_EQ(m.commit(S), HT_ACT_TRIM);
+
+    const ht_request partial = write(2, 4);
+    EXPECT_EQ(m.begin(partial).verdict, HT_DO_WAIT) << "R5: the trim writes this home";
+    EXPECT_EQ(ht_trim_finish(&m.map, S), HT_ACT_FREE);
+    EXPECT_EQ(m.begin(partial).verdict, HT_DO_HOME);
+}
+
+TEST(Trim, IsOffWhenTheExtentIsWrittenAgain) {
+    SmallMap m;
+    m.write(X, S, 0, 128);
+    m.commit(S);
+    m.begin(passing_discard());
+    m.write(X, S, 0, 8);
+    EXPECT_EQ(m.slot(S).state, HT_SLOT_LIVE);
+    EXPECT_EQ(m.commit(S), 0U);
+}
+
+TEST(Trim, LeavesWhatIsWrittenMeanwhile) {
+    SmallMap m;
+    m.write(X, S, 0, 128);
+    m.commit(S);
+    m.begin(passing_discard());
+    EXPECT_EQ(m.commit(S), HT_ACT_TRIM);
+    m.write(X, S, 0, 8);
+    EXPECT_EQ(ht_trim_finish(&m.map, S), 0U);
+    EXPECT_EQ(m.bits(S, HT_DIRTY), 0x1);
+}
+
+TEST(Trim, IsForWholeExtents) {
+    SmallMap m;
+    m.write(X, S, 0, 128);
+    m.commit(S);
+    ht_request part = passing_discard();
+    part.to = 64;
+    EXPECT_EQ(m.begin(part).verdict, HT_DO_DROP);
+    EXPECT_EQ(m.slot(S).state, HT_SLOT_LIVE);
 }
 
 TEST(Moves, RunOverTheUnitsInOrder) {
