@@ -38,7 +38,7 @@ TEST(Histories, DoTheWorkThatTheyAreMeantToDo) {
         Totals totals;
         Violation violation;
         EXPECT_TRUE(
-            explore(1, options, {.steps = 20000, .every = 20001, .sparse = 100}, totals, violation))
+            explore(1, options, {.steps = 40000, .every = 40001, .sparse = 200}, totals, violation))
             << violation.what;
         const Sim::Counts& n = totals.counts;
         EXPECT_GT(totals.crash_points, 100U);
@@ -56,6 +56,8 @@ TEST(Histories, DoTheWorkThatTheyAreMeantToDo) {
             EXPECT_GT(n.discards, 20U);
             EXPECT_GT(n.evictions, 10U);
             EXPECT_GT(n.intents, 10U);
+            EXPECT_GT(n.drops, 10U);
+            EXPECT_GT(n.lost, 10U) << "nothing lost was asked for";
         }
         if (mode == HINTIER_MODE_WRITETHROUGH) {
             EXPECT_GT(n.tees, 50U);
