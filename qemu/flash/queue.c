@@ -101,7 +101,7 @@ static void erase(struct ht_disk *d, u64 offset, u64 length)
 	if (d->cache.line)
 		ht_cache_erase(&d->cache, offset, length);
 	else
-		erase(d, offset, length);
+		ht_store_erase(&d->store, offset, length);
 }
 
 /* What the command has written is acknowledged now. */
