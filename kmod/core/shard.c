@@ -616,8 +616,9 @@ static u32 end_home(struct ht_map *map, struct ht_shard *shard, const struct ht_
 	if (req->op == HT_REQ_READ || req->op == HT_REQ_DISCARD)
 		return 0;
 	(*homing_of(shard, req->extent))--;
-	if (!ok || !whole || map->mode >= HINTIER_MODE_BYPASS)
+	if (!ok || !whole)
 		return 0;
+	/* Also if fast was given up on the way: the write is told to have succeeded. */
 	return ht_lost_clear_range(map, req->extent, req->from / HT_UNIT_SECTORS,
 				   req->to / HT_UNIT_SECTORS);
 }
