@@ -532,14 +532,17 @@ static void begin_discard(struct ht_map *map, const struct ht_request *req, stru
 {
 	u32 from = req->from / HT_UNIT_SECTORS, to = req->to / HT_UNIT_SECTORS;
 
-	ret->verdict = req->pass ? HT_DO_HOME : HT_DO_DROP;
+	/* R14: bulk does not say that it moves on alone. */
+	bool pass = req->pass && map->mode != HINTIER_MODE_FAIL;
+
+	ret->verdict = pass ? HT_DO_HOME : HT_DO_DROP;
 	if (map->mode < HINTIER_MODE_BYPASS)
 		ret->act |= ht_lost_clear_range(map, req->extent, from, to);
 	if (ret->slot == HT_NIL)
 		return;
 	drop_for_discard(map, from, to, ret);
 	ret->act |= ht_release(map, ret->slot);
-	if (!req->pass || (ret->act & HT_ACT_FREE) || may_pass(map, ret->slot))
+	if (!pass || (ret->act & HT_ACT_FREE) || may_pass(map, ret->slot))
 		return;
 	ret->verdict = HT_DO_DROP;
 	if (trim_later(map, req, ret->slot))

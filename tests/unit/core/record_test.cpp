@@ -102,6 +102,9 @@ ht_request passing_discard() {
 TEST(Discard, TakesHomesThatNoRecordClaims) {
     SmallMap m;
     EXPECT_EQ(m.begin(passing_discard()).verdict, HT_DO_HOME) << "no slot";
+    m.map.mode = HINTIER_MODE_FAIL;
+    EXPECT_EQ(m.begin(passing_discard()).verdict, HT_DO_DROP) << "R14";
+    m.map.mode = HINTIER_MODE_WRITEBACK;
     m.write(X, S, 0, 16);
     const ht_answer a = m.begin(passing_discard());
     EXPECT_EQ(a.verdict, HT_DO_HOME) << "a slot without a record";
