@@ -531,9 +531,7 @@ static void drop_for_discard(struct ht_map *map, u32 from, u32 to, struct ht_ans
 static void begin_discard(struct ht_map *map, const struct ht_request *req, struct ht_answer *ret)
 {
 	u32 from = req->from / HT_UNIT_SECTORS, to = req->to / HT_UNIT_SECTORS;
-
-	/* R14: bulk does not say that it moves on alone. */
-	bool pass = req->pass && map->mode != HINTIER_MODE_FAIL;
+	bool pass = req->pass && map->mode != HINTIER_MODE_FAIL; /* R14, as in write_home() */
 
 	ret->verdict = pass ? HT_DO_HOME : HT_DO_DROP;
 	if (map->mode < HINTIER_MODE_BYPASS)
