@@ -144,13 +144,18 @@ private:
 
     // What is due next, and how far it is; the protocol itself is core/commit.c's.
     struct Commit {
+        struct Record {
+            ht_record record{};
+            bool news = false; // else it says what it said before, and nothing follows from it
+        };
+
         ht_commit_action action = HT_COMMIT_DONE;
         bool begun = false; // on the devices
         uint64_t number = 0;
         ht_commit protocol{};
         ht_commit_done done{};
         std::vector<uint32_t> sectors; // of this round
-        std::vector<std::vector<ht_record>> records;
+        std::vector<std::vector<Record>> records;
         std::vector<Sector> images;
         uint64_t write = 0; // of the first sector
         size_t written = 0;

@@ -14,7 +14,7 @@ constexpr size_t ROUND = 2; // sectors that one round of a commit takes
 bool Sim::any_dirty() const {
     bool destaging = false;
     for (const Transfer& t : transfers_)
-        destaging |= !t.fill;
+        destaging |= !t.fill && !t.trim;
     return destaging || ht_engine_dirty(&engine_) || map_.lost.used; // bulk knows of none of them
 }
 
@@ -39,7 +39,7 @@ void Sim::gather() {
         changed_[sector] = false;
         Sector image;
         ht_records_init(uuid_, &map_.geo, sector, image.data());
-        std::vector<ht_record> records;
+        std::vector<Commit::Record> records;
         for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
             const u32 slot = sector * map_.geo.per_sector + nth;
             if (slot >= map_.geo.slots) break;
@@ -48,7 +48,7 @@ void Sim::gather() {
             commit_.done.needs |= needs;
             if (needs & HT_GATHER_AGAIN) changed_[sector] = true;
             ht_record_put(&map_.geo, image.data(), nth, &record);
-            records.push_back(record);
+            records.push_back({record, needs != 0});
         }
         ht_records_seal(uuid_, sector, commit_.protocol.seq, image.data());
         commit_.sectors.push_back(sector);
@@ -66,9 +66,10 @@ void Sim::publish(bool ok) {
     for (size_t i = 0; i < commit_.sectors.size(); i++) {
         for (u32 nth = 0; nth < commit_.records[i].size(); nth++) {
             const u32 slot = commit_.sectors[i] * map_.geo.per_sector + nth;
-            if (slots_[slot].extent == HT_NIL) continue;
+            const Commit::Record& gathered = commit_.records[i][nth];
+            if (slots_[slot].extent == HT_NIL || !gathered.news) continue;
             if (ok)
-                apply_acts(ht_record_publish(&map_, slot, &commit_.records[i][nth]), slot);
+                apply_acts(ht_record_publish(&map_, slot, &gathered.record), slot);
             else
                 ht_record_revert(&map_, slot);
         }
