@@ -299,13 +299,6 @@ static void end_all(struct ht_tier *t, struct ht_io *io, bool ok)
 	}
 }
 
-static bool media_error(blk_status_t status)
-{
-	/* R15: these say that the device could not take the request, not that it failed. */
-	return status && status != BLK_STS_AGAIN && status != BLK_STS_NOTSUPP &&
-	       status != BLK_STS_TARGET;
-}
-
 /* C7: a clean unit that fast cannot read is had from home; it leaves its slot. */
 static bool read_elsewhere(struct ht_tier *t, struct ht_io *io)
 {
@@ -384,7 +377,7 @@ static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_st
 	io->flags &= ~HT_IO_HELD;
 	note_end(t, io);
 	end_all(t, io, !*status);
-	if (unlikely(media_error(*status))) {
+	if (unlikely(ht_media_error(*status))) {
 		if (io->verdict == HT_DO_HOME)
 			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 		else if (fast_failed(t, bio, io))
@@ -435,7 +428,7 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 		atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
 		if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
 			ht_worker_kick(t);
-		if (media_error(*status))
+		if (ht_media_error(*status))
 			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 	}
 	if (io->op == HT_REQ_DISCARD)

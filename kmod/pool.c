@@ -36,11 +36,15 @@ static enum ht_list list_of(struct ht_tier *t, u32 slot)
 	return ht_list_of(&t->map, slot);
 }
 
-/* Puts a slot that its owner had taken off its list where it belongs. */
-void ht_pool_place(struct ht_tier *t, u32 slot)
+/* The owner of a slot that is on no list puts it where it belongs; `act` is what its work asks. */
+void ht_pool_place(struct ht_tier *t, u32 slot, u32 act)
 {
 	unsigned long flags;
 
+	if (act & HT_ACT_RECORD)
+		ht_record_later(t, slot);
+	if (act & HT_ACT_LOST)
+		ht_commit_later(t);
 	spin_lock_irqsave(&t->engine_lock, flags);
 	if (t->map.slots[slot].state != HT_SLOT_BAD)
 		ht_engine_append(&t->engine, slot, list_of(t, slot));

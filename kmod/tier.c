@@ -229,15 +229,11 @@ static void reset(struct ht_tier *t)
 static void fill_lists(struct ht_tier *t)
 {
 	for (u32 slot = 0; slot < t->map.geo.slots; slot++) {
-		ht_pool_place(t, slot);
-		if (t->map.slots[slot].flags & HT_F_CHANGED)
-			ht_record_later(t, slot);
+		ht_pool_place(t, slot,
+			      t->map.slots[slot].flags & HT_F_CHANGED ? HT_ACT_RECORD : 0);
 		if (!(slot % 4096))
 			cond_resched();
 	}
-	/* What was found again in a slot. */
-	if (t->map.lost.used)
-		ht_commit_later(t);
 }
 
 /*
@@ -280,7 +276,8 @@ int ht_tier_activate(struct ht_tier *t)
 		return r;
 	}
 	atomic_set(&t->armed, 0);
-	if (!bitmap_empty(t->changed, t->nr_blocks))
+	/* Of the lost map: what was found again in a slot. */
+	if (!bitmap_empty(t->changed, t->nr_blocks) || t->map.lost.used)
 		ht_commit_kick(t);
 	t->dev->mode = t->map.mode;
 	t->loaded = true;

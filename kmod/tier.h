@@ -210,6 +210,13 @@ static inline void ht_shard_unlock(struct ht_lock_shard *shard, unsigned long fl
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
+/* R15: the others say that the device could not take the request, not that it failed. */
+static inline bool ht_media_error(blk_status_t status)
+{
+	return status && status != BLK_STS_AGAIN && status != BLK_STS_NOTSUPP &&
+	       status != BLK_STS_TARGET;
+}
+
 /* ---- args.c ---- */
 int ht_args_parse(struct dm_target *ti, unsigned int argc, char **argv, struct ht_args *ret);
 void ht_args_emit(struct ht_tier *t, char *result, unsigned int maxlen);
@@ -251,7 +258,7 @@ void ht_trim_kick(struct ht_tier *t);
 /* ---- pool.c: what verdicts and ends ask beside; all under the slot's shard lock ---- */
 void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch);
 u32 ht_pool_admit(struct ht_tier *t, u32 extent);
-void ht_pool_place(struct ht_tier *t, u32 slot);
+void ht_pool_place(struct ht_tier *t, u32 slot, u32 act);
 void ht_record_later(struct ht_tier *t, u32 slot);
 void ht_commit_later(struct ht_tier *t);
 typedef void (*ht_slot_fn)(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context);

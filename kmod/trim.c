@@ -52,7 +52,7 @@ static void trim_endio(struct bio *bio)
 {
 	struct ht_xfer *x = bio->bi_private;
 
-	if (bio->bi_status)
+	if (ht_media_error(bio->bi_status))
 		ht_count(x->tier, HINTIER_C_ERRORS_BULK, 1);
 	bio_put(bio);
 	if (atomic_dec_and_test(&x->pending))
@@ -105,8 +105,7 @@ static void finish(struct ht_tier *t, u32 slot)
 	unsigned long flags;
 
 	shard = ht_shard_lock(t, t->map.slots[slot].extent, &flags);
-	ht_trim_finish(&t->map, slot);
-	ht_pool_place(t, slot);
+	ht_pool_place(t, slot, ht_trim_finish(&t->map, slot));
 	ht_shard_unlock(shard, flags);
 }
 

@@ -95,7 +95,7 @@ int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct 
 			ht_hint_apply(s, fetch->klass, fetch->group, fetch->object, fetch->depth);
 		}
 	} else {
-		ht_pool_place(t, slot);
+		ht_pool_place(t, slot, 0);
 	}
 	ht_shard_unlock(shard, flags);
 
@@ -146,10 +146,8 @@ static void evict_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void
 			s->flags &= ~HT_F_FETCHED;
 			ht_fetch_outcome(t, s->fetch, HINTIER_FETCH_UNUSED);
 		}
-		if (act & HT_ACT_RECORD)
-			ht_record_later(t, slot);
 	}
-	ht_pool_place(t, slot);
+	ht_pool_place(t, slot, act);
 }
 
 static void evict(struct ht_tier *t, u32 slot)
@@ -186,7 +184,7 @@ static void destage_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, vo
 	if (d->begun)
 		t->map.slots[slot].move = d->x->nr;
 	else
-		ht_pool_place(t, slot);
+		ht_pool_place(t, slot, 0);
 }
 
 /*

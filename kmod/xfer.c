@@ -155,9 +155,7 @@ static bool settle(struct ht_xfer *x, bool ok)
 		if (good && done && ht_forget(&t->map, x->move.slot, &more))
 			act |= more;
 	}
-	if (act & HT_ACT_RECORD)
-		ht_record_later(t, x->move.slot);
-	ht_pool_place(t, x->move.slot);
+	ht_pool_place(t, x->move.slot, act);
 	return good;
 }
 
