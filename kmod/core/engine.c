@@ -79,7 +79,6 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 	engine->nr = geo->slots;
 	engine->run_shift = geo->extent_shift < 8 ? 8 - geo->extent_shift : 0;
 	engine->destaging = false;
-	engine->early = 0;
 	for (u32 list = 0; list < HT_LISTS; list++) {
 		engine->head[list] = HT_NIL;
 		engine->tail[list] = HT_NIL;
@@ -102,21 +101,6 @@ void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list)
 	engine->count[list]++;
 }
 
-static void prepend(struct ht_engine *engine, u32 slot, enum ht_list list)
-{
-	struct ht_slot *s = &engine->slots[slot];
-
-	s->list = (u8)list;
-	s->prev = HT_NIL;
-	s->link = engine->head[list];
-	if (s->link == HT_NIL)
-		engine->tail[list] = slot;
-	else
-		engine->slots[s->link].prev = slot;
-	engine->head[list] = slot;
-	engine->count[list]++;
-}
-
 void ht_engine_remove(struct ht_engine *engine, u32 slot)
 {
 	struct ht_slot *s = &engine->slots[slot];
@@ -136,12 +120,17 @@ void ht_engine_remove(struct ht_engine *engine, u32 slot)
 	s->list = HT_LIST_NONE;
 }
 
+static bool is_dirty_list(u8 list)
+{
+	return list == HT_LIST_DIRTY || list == HT_LIST_AGED || list == HT_LIST_EARLY;
+}
+
 void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list)
 {
 	struct ht_slot *s = &engine->slots[slot];
 
 	if (s->list == HT_LIST_NONE || s->list == (u8)list ||
-	    (s->list == HT_LIST_AGED && list == HT_LIST_DIRTY))
+	    (list == HT_LIST_DIRTY && is_dirty_list(s->list)))
 		return;
 	ht_engine_remove(engine, slot);
 	ht_engine_append(engine, slot, list);
@@ -149,13 +138,12 @@ void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list)
 
 void ht_engine_hurry(struct ht_engine *engine, u32 slot)
 {
-	u32 list = engine->slots[slot].list;
+	u8 list = engine->slots[slot].list;
 
-	if (list != HT_LIST_DIRTY && list != HT_LIST_AGED)
+	if (!is_dirty_list(list) || list == HT_LIST_EARLY)
 		return;
 	ht_engine_remove(engine, slot);
-	prepend(engine, slot, HT_LIST_AGED);
-	engine->early++;
+	ht_engine_append(engine, slot, HT_LIST_EARLY);
 }
 
 u32 ht_engine_reserve(const struct ht_engine *engine)
@@ -225,7 +213,7 @@ static bool wants_destage(struct ht_engine *engine, const struct ht_situation *n
 		engine->destaging = true;
 	else if (dirty <= (u64)engine->nr * engine->tune.low)
 		engine->destaging = false;
-	return engine->destaging || now->drain || engine->early ||
+	return engine->destaging || now->drain || engine->count[HT_LIST_EARLY] ||
 	       (pool_short(engine, 0) && !engine->count[HT_LIST_CLEAN]);
 }
 
@@ -262,8 +250,6 @@ static u32 spread(struct ht_engine *engine)
 
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
 {
-	/* Who asks for everything to be destaged wants to keep it. */
-	bool drop = engine->tune.drop && !engine->early && !now->drain;
 	enum ht_list list;
 
 	/* Ahead of need: a little more than the reserve, so that promotions find room. */
@@ -275,15 +261,14 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 	if (!window_open(engine, now))
 		return HT_WORK_NONE;
 	if (ht_engine_dirty(engine) && wants_destage(engine, now)) {
-		list = engine->count[HT_LIST_AGED] ? HT_LIST_AGED : HT_LIST_DIRTY;
-		if (engine->early) {
-			engine->early--;
-			*ret_slot = engine->head[list];
-		} else {
-			*ret_slot = oldest(engine, list);
-		}
+		list = engine->count[HT_LIST_EARLY] ? HT_LIST_EARLY :
+		       engine->count[HT_LIST_AGED]  ? HT_LIST_AGED :
+						      HT_LIST_DIRTY;
+		*ret_slot = oldest(engine, list);
 		ht_engine_remove(engine, *ret_slot);
-		return drop ? HT_WORK_SHED : HT_WORK_DESTAGE;
+		/* Who asks for it, or for everything, to be destaged wants to keep it. */
+		return engine->tune.drop && list != HT_LIST_EARLY && !now->drain ?
+		       HT_WORK_SHED : HT_WORK_DESTAGE;
 	}
 	*ret_slot = spread(engine);
 	return *ret_slot == HT_NIL ? HT_WORK_NONE : HT_WORK_DESTAGE;

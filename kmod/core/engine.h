@@ -52,7 +52,6 @@ struct ht_engine {
 	u32 head[HT_LISTS];  /* oldest */
 	u32 tail[HT_LISTS];
 	u32 count[HT_LISTS];
-	u32 early;           /* slots at the dirty list's head whose owner said DONE */
 	bool destaging;      /* on the way down from the high to the low mark */
 	struct ht_tunables tune;
 };
@@ -74,14 +73,15 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 /* Dirty slots on lists: all but those in a transfer. */
 static inline u32 ht_engine_dirty(const struct ht_engine *engine)
 {
-	return engine->count[HT_LIST_DIRTY] + engine->count[HT_LIST_AGED];
+	return engine->count[HT_LIST_DIRTY] + engine->count[HT_LIST_AGED] +
+	       engine->count[HT_LIST_EARLY];
 }
 
 void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list);
 /* Does nothing for a slot that is on no list: its owner will place it. */
 void ht_engine_remove(struct ht_engine *engine, u32 slot);
 void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list);
-/* Its owner said DONE: to the front of what is destaged, and destage it soon. */
+/* Its owner said DONE: destage it before all else, and soon. */
 void ht_engine_hurry(struct ht_engine *engine, u32 slot);
 
 /* A free slot, off its list, or HT_NIL; `spare`: leave the reserve alone. */

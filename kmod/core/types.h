@@ -67,6 +67,7 @@ enum ht_list {
 	HT_LIST_CLEAN,    /* no unit dirty */
 	HT_LIST_DIRTY,    /* some unit dirty */
 	HT_LIST_AGED,     /* dirty too: past the spread mark, and left dirty there */
+	HT_LIST_EARLY,    /* dirty too: its owner said DONE */
 	HT_LISTS
 };
 

@@ -162,6 +162,14 @@ TEST(Engine, WhatItsOwnerIsDoneWithGoesFirst) {
     EXPECT_EQ(next(m, &slot), HT_WORK_NONE) << "the others are in no hurry";
     ht_engine_hurry(&m.engine, 3);
     EXPECT_EQ(next(m, &slot), HT_WORK_NONE) << "a clean one needs no destage";
+
+    ht_engine_hurry(&m.engine, 1);
+    ht_engine_hurry(&m.engine, 1); // said twice
+    ht_engine_hurry(&m.engine, 2);
+    ht_engine_move(&m.engine, 2, HT_LIST_EMPTY); // and discarded
+    EXPECT_EQ(next(m, &slot), HT_WORK_DESTAGE);
+    EXPECT_EQ(slot, 1U);
+    EXPECT_EQ(next(m, &slot), HT_WORK_NONE) << "nobody is done with the others";
 }
 
 // Five eighths of old runs go home early; each old one is looked at once.
