@@ -314,6 +314,22 @@ TEST(State, BelongsToOnePairAndRole) {
     EXPECT_EQ(decode_states(other, sector, sector, &out), HT_REFUSE_CRC);
 }
 
+// R17
+TEST(State, NumbersThatNobodyHasCountedToAreNotBelieved) {
+    const ht_header h = header();
+    const Sector good = state_sector(h, {.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9});
+    constexpr u64 FAR = 1ULL << 62;
+    for (const ht_state& wild : {ht_state{.flags = 0, .seq = FAR, .epoch = 1, .commit_seq = 9},
+                                 ht_state{.flags = 0, .seq = 42, .epoch = FAR, .commit_seq = 9},
+                                 ht_state{.flags = 0, .seq = 42, .epoch = 1, .commit_seq = ~0ULL}}) {
+        const Sector sector = state_sector(h, wild);
+        ht_state out{};
+        ASSERT_EQ(decode_states(h, sector, good, &out), HT_OK);
+        EXPECT_EQ(out.seq, 41U);
+        EXPECT_EQ(decode_states(h, sector, sector, &out), HT_REFUSE_CRC);
+    }
+}
+
 TEST(State, SuccessorsAlternateBetweenTheCopies) {
     for (u64 seq : {0ULL, 1ULL, 41ULL, ~0ULL - 1}) {
         EXPECT_NE(ht_state_sector(seq), ht_state_sector(seq + 1));
