@@ -84,6 +84,16 @@ static u8 flush_devices(struct ht_tier *t, u8 devices)
 	return failed;
 }
 
+static u8 wait_for_blocks(struct ht_tier *t, struct batch *b, u32 count)
+{
+	ht_count(t, HINTIER_C_META_WRITE_BYTES, (u64)count << PAGE_SHIFT);
+	ht_count(t, HINTIER_C_FAST_WRITE_BYTES, (u64)count << PAGE_SHIFT);
+	if (!batch_wait(b))
+		return 0;
+	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
+	return HT_ON_FAST;
+}
+
 /* Writes the blocks of this round, neighbours in one bio; HT_ON_FAST if that fails. */
 static u8 write_blocks(struct ht_tier *t, u32 count)
 {
@@ -106,12 +116,7 @@ static u8 write_blocks(struct ht_tier *t, u32 count)
 			__bio_add_page(bio, t->meta_pages[i], PAGE_SIZE, 0);
 		batch_submit(&b, bio);
 	}
-	ht_count(t, HINTIER_C_META_WRITE_BYTES, (u64)count << PAGE_SHIFT);
-	ht_count(t, HINTIER_C_FAST_WRITE_BYTES, (u64)count << PAGE_SHIFT);
-	if (!batch_wait(&b))
-		return 0;
-	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
-	return HT_ON_FAST;
+	return wait_for_blocks(t, &b, count);
 }
 
 /* The same for the lost map. */
@@ -130,12 +135,7 @@ static u8 write_lost(struct ht_tier *t, u32 count)
 		block = ht_lostmap_add(t, bio, block);
 		batch_submit(&b, bio);
 	}
-	ht_count(t, HINTIER_C_META_WRITE_BYTES, (u64)count << PAGE_SHIFT);
-	ht_count(t, HINTIER_C_FAST_WRITE_BYTES, (u64)count << PAGE_SHIFT);
-	if (!batch_wait(&b))
-		return 0;
-	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
-	return HT_ON_FAST;
+	return wait_for_blocks(t, &b, count);
 }
 
 /* ---- gather and publish -------------------------------------------------------------------- */
