@@ -152,12 +152,14 @@ u32 ht_lostmap_gather(struct ht_tier *t, u64 seq)
 /* Fills a bio with blocks of this round from `block` on; returns the next one to write. */
 u32 ht_lostmap_add(struct ht_tier *t, struct bio *bio, u32 block)
 {
+	const u32 end = min_t(u32, find_next_zero_bit(t->lost_round, t->nr_lost_blocks, block),
+			      block + bio->bi_max_vecs);
+
+	BUILD_BUG_ON(HT_BLOCK_SECTORS * HT_SECTOR_BYTES != PAGE_SIZE);
 	bio->bi_iter.bi_sector = t->map.geo.lost_start + ((u64)block << HT_BLOCK_SHIFT);
-	for (; block < t->nr_lost_blocks && test_bit(block, t->lost_round) &&
-	       bio->bi_vcnt < bio->bi_max_vecs; block++) {
+	for (; block < end; block++) {
 		void *page = t->lost_image + ((size_t)block << PAGE_SHIFT);
 
-		BUILD_BUG_ON(PAGE_SIZE != HT_BLOCK_SECTORS * HT_SECTOR_BYTES);
 		flush_kernel_vmap_range(page, PAGE_SIZE);
 		__bio_add_page(bio, vmalloc_to_page(page), PAGE_SIZE, 0);
 	}
