@@ -75,9 +75,9 @@ rounds() { echo $((SCALE * $1)); }
 # For the report: where the first wrong sector's versions lie, on each device.
 check_blocks() {
 	local sector
-	crash_blocks check $TIER /run/blocks >/run/said && return
-	cat /run/said
-	sector=$(sed -n 's/^violation: .* sector \([0-9]*\) is.*/\1/p' /run/said | head -n 1)
+	crash_blocks check $TIER /run/test/blocks >/run/test/said && return
+	cat /run/test/said
+	sector=$(sed -n 's/^violation: .* sector \([0-9]*\) is.*/\1/p' /run/test/said | head -n 1)
 	echo "tier sector $sector: home $(($(home_start) + sector)), first slot $(($(od -A n -t u8 -j 88 -N 8 $FAST)))"
 	for device in $FAST $BULK $TIER; do
 		echo "$device:"
@@ -91,9 +91,9 @@ cut_blocks() {
 	local seed mode=writeback
 	case " $* " in *' --mode '*) mode=$(sed 's/.*--mode \([a-z]*\).*/\1/' <<<"$*") ;; esac
 	flash_tier 6 48 "$2" "${@:3}"
-	rm -f /run/blocks
+	rm -f /run/test/blocks
 	for ((seed = 1; seed <= $(rounds "$1"); seed++)); do
-		crash_blocks run $TIER /run/blocks $seed "$(soon)" || fail "round $seed"
+		crash_blocks run $TIER /run/test/blocks $seed "$(soon)" || fail "round $seed"
 		power_cycle "$mode"
 		check_blocks || fail "after cut $seed"
 		# C3: what was read stays, whatever leaves fast and whenever power goes again.
@@ -139,7 +139,7 @@ cut_fs() {
 	flash_tier 16 400 "$3"
 	mkfs."$fs" -q $TIER
 	mount -o discard $TIER $MNT
-	rm -f /run/state
+	rm -f /run/test/state
 	for ((seed = 1; seed <= $(rounds "$2"); seed++)); do
 		$4 $seed || fail "round $seed"
 		pull_down

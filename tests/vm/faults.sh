@@ -6,7 +6,7 @@
 
 . ./crash.sh
 
-NOISE=/run/noise
+NOISE=/run/test/noise
 
 # fault_tier [OPTION...]: nothing moves by itself.
 fault_tier() {

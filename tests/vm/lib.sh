@@ -87,13 +87,13 @@ disks() {
 
 # remember: what is on the disks; untouched: that it is there still.
 remember() {
-	dd if=$FAST of=/run/was.fast bs=1M iflag=direct status=none
-	dd if=$BULK of=/run/was.bulk bs=1M iflag=direct status=none
+	dd if=$FAST of=/run/test/was.fast bs=1M iflag=direct status=none
+	dd if=$BULK of=/run/test/was.bulk bs=1M iflag=direct status=none
 }
 untouched() {
 	blockdev --flushbufs $FAST $BULK
-	cmp /run/was.fast $FAST
-	cmp /run/was.bulk $BULK
+	cmp /run/test/was.fast $FAST
+	cmp /run/test/was.bulk $BULK
 }
 
 # ---- tiers ------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ drop_caches() { echo 3 >/proc/sys/vm/drop_caches; }
 
 # tree DIR N: files of five sizes, N of each, no two with a block in common; and their sums.
 tree() {
-	local i kib noise=/run/noise
+	local i kib noise=/run/test/noise
 	[ -e $noise ] || head -c 16M /dev/urandom >$noise
 	mkdir -p "$1"
 	for ((i = 0; i < $2; i++)); do
