@@ -105,12 +105,14 @@ static int read_state(struct ht_tier *t, struct block_device *bdev, u32 role, st
 		if (ht_state_decode(t->uuid, role, copies, ret) != HT_OK)
 			r = -EILSEQ;
 	}
-	if (r)
+	if (r == -EILSEQ)
+		DMERR("%pg: both copies of its state are damaged: see hintierctl meta check", bdev);
+	else if (r)
 		DMERR("%pg: cannot read state of the pair: %d", bdev, r);
 	return r;
 }
 
-/* Writes pair.next to the older copy, durably. */
+/* Writes pair.next to its copy, durably. */
 int ht_meta_write_state(struct ht_tier *t, u32 role)
 {
 	struct block_device *bdev = role == HT_ROLE_FAST ? t->fast->bdev : t->bulk->bdev;

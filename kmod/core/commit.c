@@ -132,9 +132,14 @@ enum ht_commit_action ht_commit_begin(struct ht_commit *c, struct ht_map *map,
 
 enum ht_commit_action ht_commit_next(struct ht_commit *c, const struct ht_commit_done *done)
 {
+	enum ht_pair_action said;
+
 	switch (c->step) {
 	case STEP_DIRTY:
-		if (ht_pair_next(c->pair, !done->failed) != HT_PAIR_DONE)
+		said = ht_pair_next(c->pair, !done->failed);
+		if (said == HT_PAIR_WRITE_BULK)
+			return HT_COMMIT_STATE;
+		if (said != HT_PAIR_DONE)
 			return revert(c);
 		c->map->bulk = HT_BULK_PARTIAL;
 		return begin_round(c);
@@ -174,8 +179,10 @@ enum ht_commit_action ht_commit_next(struct ht_commit *c, const struct ht_commit
 	case STEP_PUBLISH:
 		return published(c);
 	case STEP_BYPASS:
-		c->map->mode = ht_pair_next(c->pair, !done->failed) == HT_PAIR_DONE ?
-			       HINTIER_MODE_BYPASS : HINTIER_MODE_FAIL;
+		said = ht_pair_next(c->pair, !done->failed);
+		if (said == HT_PAIR_WRITE_BULK)
+			return HT_COMMIT_STATE;
+		c->map->mode = said == HT_PAIR_DONE ? HINTIER_MODE_BYPASS : HINTIER_MODE_FAIL;
 		c->pair->owed = true;
 		return revert(c);
 	default:

@@ -10,10 +10,11 @@
  *   slot_start …     slots 0, 1, …
  *
  * Headers are written once, by `format`. A state sector has a sequence number and is written to
- * the copy that is older, so a torn write leaves the other. Record sectors are written in place:
- * a record never straddles a sector, and a sector (512 bytes) is what a device writes whole. The
- * CRC of a sector starts from the pair's UUID, its kind and its place, so one that was written
- * for another pair, or elsewhere, or before the last `format`, is never taken for good.
+ * the copy that is older, so a torn write leaves the other; then to that one as well. Record
+ * sectors are written in place: a record never straddles a sector, and a sector (512 bytes) is
+ * what a device writes whole. The CRC of a sector starts from the pair's UUID, its kind and its
+ * place, so one that was written for another pair, or elsewhere, or before the last `format`, is
+ * never taken for good.
  *
  * Sizes and numbers read from a device are bounded before they are used.
  */

@@ -49,9 +49,14 @@ static enum ht_pair_action write_bulk(struct ht_pair *pair, u32 flags, u64 epoch
 	return HT_PAIR_WRITE_BULK;
 }
 
+static u64 newest_epoch(const struct ht_pair *pair)
+{
+	return pair->fast.epoch > pair->bulk.epoch ? pair->fast.epoch : pair->bulk.epoch;
+}
+
 static enum ht_pair_action step_start(struct ht_pair *pair)
 {
-	u64 newest = pair->fast.epoch > pair->bulk.epoch ? pair->fast.epoch : pair->bulk.epoch;
+	u64 newest = newest_epoch(pair);
 
 	switch (pair->step) {
 	case 0:
@@ -71,20 +76,24 @@ static enum ht_pair_action step_start(struct ht_pair *pair)
 
 static enum ht_pair_action step_stop(struct ht_pair *pair)
 {
+	u64 newest = newest_epoch(pair);
+
 	switch (pair->step) {
 	case 0:
 		return HT_PAIR_COMMIT;
 	case 1:
-		return write_fast(pair, HT_STATE_CLEAN_STOP, pair->fast.epoch);
+		return write_fast(pair, HT_STATE_CLEAN_STOP | HT_STATE_MOVING, newest);
 	case 2:
-		return write_bulk(pair, HT_STATE_CLEAN_STOP, pair->bulk.epoch);
+		return write_bulk(pair, HT_STATE_CLEAN_STOP, newest + 1);
+	case 3:
+		return write_fast(pair, HT_STATE_CLEAN_STOP, newest);
 	default:
 		pair->running = false;
 		return HT_PAIR_DONE;
 	}
 }
 
-static enum ht_pair_action step(struct ht_pair *pair)
+static enum ht_pair_action decide(struct ht_pair *pair)
 {
 	switch (pair->goal) {
 	case HT_PAIR_START:
@@ -96,6 +105,23 @@ static enum ht_pair_action step(struct ht_pair *pair)
 	default:
 		return pair->step ? HT_PAIR_DONE : write_bulk(pair, 0, pair->bulk.epoch + 1);
 	}
+}
+
+static enum ht_pair_action step(struct ht_pair *pair)
+{
+	enum ht_pair_action action = decide(pair);
+
+	pair->action = (u8)action;
+	pair->copies = 0;
+	return action;
+}
+
+/* The other copy: the one just written is the newest that is durable. */
+static bool copy_again(struct ht_pair *pair, struct ht_state *durable)
+{
+	*durable = pair->next;
+	pair->next.seq++;
+	return ++pair->copies < HT_STATE_COPIES;
 }
 
 enum ht_pair_action ht_pair_begin(struct ht_pair *pair, enum ht_pair_goal goal, bool dirty)
@@ -116,17 +142,15 @@ enum ht_pair_action ht_pair_begin(struct ht_pair *pair, enum ht_pair_goal goal, 
 
 enum ht_pair_action ht_pair_next(struct ht_pair *pair, bool ok)
 {
-	enum ht_pair_action was = step(pair);
-
 	if (!ok) {
 		if (pair->goal == HT_PAIR_STOP)
 			pair->running = false;
 		return HT_PAIR_FAILED;
 	}
-	if (was == HT_PAIR_WRITE_FAST)
-		pair->fast = pair->next;
-	if (was == HT_PAIR_WRITE_BULK)
-		pair->bulk = pair->next;
+	if (pair->action == HT_PAIR_WRITE_FAST && copy_again(pair, &pair->fast))
+		return HT_PAIR_WRITE_FAST;
+	if (pair->action == HT_PAIR_WRITE_BULK && copy_again(pair, &pair->bulk))
+		return HT_PAIR_WRITE_BULK;
 	pair->step++;
 	return step(pair);
 }

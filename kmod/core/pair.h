@@ -5,11 +5,15 @@
  *
  *   start   (commit what is void)  fast MOVING N   bulk N+1   fast N+1
  *   dirty   bulk HAS_DIRTY
- *   stop    commit   fast CLEAN_STOP   bulk CLEAN_STOP, HAS_DIRTY if it still has
+ *   stop    commit   fast MOVING N   bulk N+1, HAS_DIRTY if it still has   fast N+1
+ *           all three with CLEAN_STOP
  *   bypass  bulk N+1, HAS_DIRTY if it has
  *
- * Start moves the epoch, so that an image of either device that is older than the other is found
- * out; while fast says MOVING, bulk may have the old or the new one, because no home is written
+ * Each write goes to the older copy of the state, then to the other: a copy that rots later brings
+ * no older state back.
+ *
+ * Start and stop move the epoch, so that an image of either device that is older than the other is
+ * found out; while fast says MOVING, bulk may have the old or the new one, because no home is written
  * before the move is complete. Bypass moves it on bulk alone, before the first home write without
  * fast. Where epochs do not agree, clean units are void: their homes may be newer. Their records
  * must be gone before the epochs agree again. Dirty units are never given up without being told.
@@ -52,6 +56,8 @@ struct ht_pair {
 	bool dirty;
 	u8 goal;
 	u8 step;
+	u8 action;            /* enum ht_pair_action: what is being carried out */
+	u8 copies;            /* of the state that are written */
 };
 
 /* Takes the states that were read; answers how far the records on fast are to be trusted. */
