@@ -20,6 +20,7 @@
 #include <linux/uaccess.h>
 
 #include "control.h"
+#include "core/hint.h"
 #include "hintier.h"
 
 #define HT_CHUNK_ENTRIES (PAGE_SIZE / sizeof(struct hintier_residency))
@@ -185,13 +186,9 @@ static int query_refusal(struct ht_caller *caller, const struct hintier_query *q
 	struct ht_info info;
 	int r;
 
-	if (query->flags || query->reserved || !query->max)
-		return -EINVAL;
-	if (query->max > HINTIER_BATCH_MAX)
-		return -E2BIG;
-	if (!ht_aligned(query->offset, query->length))
-		return -EINVAL;
-	r = caller_info(caller, &info);
+	r = ht_query_refusal(query);
+	if (!r)
+		r = caller_info(caller, &info);
 	if (r)
 		return r;
 	return ht_inside(query->offset, query->length, info.bytes) ? 0 : -ERANGE;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HINTIER_IOC_HINT: checks a batch element by element and passes on what it finds in order, up to
- * the first that is refused. What gets through is well formed, inside the tier and allowed. The
- * elements are read in chunks of one page, whatever the size of the batch.
+ * HINTIER_IOC_HINT: has core judge a batch element by element and passes on what it lets through in
+ * order, up to the first that is refused. The elements are read in chunks of one page, whatever
+ * the size of the batch.
  */
-#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "control.h"
+#include "core/hint.h"
 #include "hintier.h"
 #include "trace.h"
 
@@ -31,65 +31,12 @@ static const int reason_errno[] = {
 	[HINTIER_REASON_EPOCH] = -EINVAL,
 };
 
-/*
- * For each verb: who carries it out, which flags it takes, which are for later, who may say it,
- * and which flags only an owner may add.
- */
-static const struct ht_verb {
-	int (*apply)(struct ht_dev *dev, const struct hintier_hint *hint);
-	u8 flags;
-	u8 later;
-	u8 owner;
-	u32 access;
-} verbs[] = {
-	[HINTIER_VERB_CLASSIFY] = {
-		.apply = ht_dev_classify,
-		.flags = HINTIER_FLAG_TOUCH | HINTIER_FLAG_VOLATILE,
-		.owner = HINTIER_FLAG_VOLATILE,
-		.access = HINTIER_ACCESS_ADVISE,
-	},
-	[HINTIER_VERB_FETCH] = {
-		.apply = ht_dev_fetch,
-		.later = HINTIER_FLAG_STAGE,
-		.access = HINTIER_ACCESS_ADVISE,
-	},
-	[HINTIER_VERB_DONE] = {
-		.apply = ht_dev_done,
-		.access = HINTIER_ACCESS_OWNER,
-	},
-	[HINTIER_VERB_SEQUENCE] = {}, /* known, not built in */
-	[HINTIER_VERB_PIN] = {},
-	[HINTIER_VERB_UNPIN] = {},
+/* Who carries out a verb that core lets through. */
+static int (*const carry_out[])(struct ht_dev *dev, const struct hintier_hint *hint) = {
+	[HINTIER_VERB_CLASSIFY] = ht_dev_classify,
+	[HINTIER_VERB_FETCH] = ht_dev_fetch,
+	[HINTIER_VERB_DONE] = ht_dev_done,
 };
-
-static u32 hint_refusal(const struct hintier_hint *hint, u32 access, u64 bytes)
-{
-	const struct ht_verb *verb;
-
-	if (hint->verb >= ARRAY_SIZE(verbs) || !hint->verb)
-		return HINTIER_REASON_VERB;
-	verb = &verbs[array_index_nospec(hint->verb, ARRAY_SIZE(verbs))];
-	if (!verb->apply)
-		return HINTIER_REASON_UNSUPPORTED;
-	if (hint->flags & ~(verb->flags | verb->later))
-		return HINTIER_REASON_FLAGS;
-	if (hint->flags & verb->later)
-		return HINTIER_REASON_UNSUPPORTED;
-	if (hint->reserved)
-		return HINTIER_REASON_RESERVED;
-	if (hint->klass >= HINTIER_CLASSES)
-		return HINTIER_REASON_CLASS;
-	if (hint->group >= HINTIER_GROUPS)
-		return HINTIER_REASON_GROUP;
-	if (!ht_aligned(hint->offset, hint->length))
-		return HINTIER_REASON_ALIGN;
-	if (!ht_inside(hint->offset, hint->length, bytes))
-		return HINTIER_REASON_RANGE;
-	if (!(access & verb->access) ||
-	    ((hint->flags & verb->owner) && !(access & HINTIER_ACCESS_OWNER)))
-		return HINTIER_REASON_ACCESS;
-	return HINTIER_REASON_NONE;
-}
 
 /* What the tier itself refused, told as a reason. */
 static u32 reason_of(int r)
@@ -113,11 +60,11 @@ static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access
 {
 	int r;
 
-	*reason = hint_refusal(hint, access, info->bytes);
+	*reason = ht_hint_refusal(hint, access, info->bytes);
 	if (*reason) {
 		r = reason_errno[*reason];
 	} else {
-		r = verbs[hint->verb].apply(dev, hint);
+		r = carry_out[ht_index(hint->verb, ARRAY_SIZE(carry_out))](dev, hint);
 		*reason = reason_of(r);
 		if (*reason == HINTIER_REASON_EPOCH)
 			r = reason_errno[*reason];
@@ -126,21 +73,6 @@ static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access
 	if (!r)
 		trace_hintier_hint(info->devt, hint->verb, hint->klass, hint->offset, hint->length);
 	return r;
-}
-
-static int batch_refusal(struct hintier_batch *batch)
-{
-	if (batch->flags) {
-		batch->reason = HINTIER_REASON_FLAGS;
-		return -EINVAL;
-	}
-	if (batch->reserved[0] || batch->reserved[1]) {
-		batch->reason = HINTIER_REASON_RESERVED;
-		return -EINVAL;
-	}
-	if (!batch->count)
-		return -EINVAL;
-	return batch->count > HINTIER_BATCH_MAX ? -E2BIG : 0;
 }
 
 static int apply_chunks(struct ht_dev *dev, const struct ht_info *info, u32 access,
@@ -179,9 +111,7 @@ int ht_hint_batch(struct ht_dev *dev, u32 access, struct hintier_batch *batch)
 	struct ht_info info;
 	int r;
 
-	batch->done = 0;
-	batch->reason = HINTIER_REASON_NONE;
-	r = batch_refusal(batch);
+	r = ht_batch_refusal(batch);
 	if (r)
 		return r;
 	r = dev ? ht_dev_info(dev, &info) : -ENXIO;

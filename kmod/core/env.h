@@ -10,9 +10,13 @@
 
 #include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/nospec.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
+
+/* An index that was checked, also where the CPU runs ahead of the check. */
+#define ht_index(i, n) array_index_nospec(i, n)
 
 #else
 
@@ -29,6 +33,8 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+
+#define ht_index(i, n) (i)
 
 #define cpu_to_le16(x) htole16(x)
 #define cpu_to_le32(x) htole32(x)
