@@ -69,7 +69,7 @@ help:
 	@echo 'make all         build the module for $(SERIES), the agent and the lab'
 	@echo 'make deps        install the Debian packages that all of this needs (root or sudo)'
 	@echo 'make test-host   unit tests only            make test-vm   tests in the VM only'
-	@echo 'make check-debug  build a debug kernel (once, 30 CPU minutes), run tests on it, count its reports'
+	@echo 'make check-debug  build a debug kernel (once, half an hour), run tests on it, count its reports'
 	@echo 'make crash       a million simulated power cuts, then cuts and failing devices in VMs'
 	@echo 'make mutants     break each rule of core on purpose and see that the tests find it'
 	@echo 'make lint        format, static checks, include arrows, licences'
@@ -119,7 +119,17 @@ demo: deps
 
 .PHONY: lint
 lint: deps lint-deps
-	+@$(MAKE) $(LINTS) lint-text
+	+@$(MAKE) $(LINTS) lint-format lint-text
+
+# $(call tidy,FILES,FLAGS)
+tidy = printf '%s\n' $(1) | xargs -P$$(nproc) -n 3 sh -c \
+	'clang-tidy-14 --quiet "$$@" -- $(subst ','"'"',$(2)) -std=c++20 2>/dev/null || exit 255' tidy
+
+# C++ only: the kernel side follows the kernel's style, which checkpatch knows.
+.PHONY: lint-format
+lint-format:
+	$(call say,FORMAT,all)
+	$(Q)git ls-files '*.cpp' '*.hpp' | xargs clang-format-14 --dry-run --Werror
 
 .PHONY: lint-text
 lint-text:

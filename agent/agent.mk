@@ -73,7 +73,12 @@ lint-agent-clang: $(BPF_SKELS)
 	$(Q)! grep -nE 'co_await[^;]*(\{|\[[^]]+\])' $(AGENT_SRCS) || \
 		{ echo 'agent: no { and no [capture] inside co_await: gcc 12 miscompiles it' >&2; exit 1; }
 
-LINTS += lint-agent-clang
+.PHONY: lint-agent-tidy
+lint-agent-tidy: $(BPF_SKELS)
+	$(call say,TIDY,agent)
+	$(Q)$(call tidy,$(AGENT_SRCS) agent/hintierd.cpp,$(AGENT_CPPFLAGS))
+
+LINTS += lint-agent-clang lint-agent-tidy
 
 # ---- install ----------------------------------------------------------------------------------
 

@@ -91,7 +91,12 @@ lint-ctl-clang: $(B)/agent/cli/completion.inc
 		clang++-14 $(CTL_CPPFLAGS) -std=c++20 -Wall -Wextra -Werror -fsyntax-only $$f || exit 1; \
 	done
 
-LINTS += lint-man lint-ctl-clang
+.PHONY: lint-ctl-tidy
+lint-ctl-tidy: $(B)/agent/cli/completion.inc
+	$(call say,TIDY,agent/cli)
+	$(Q)$(call tidy,$(CTL_VERB_SRCS) $(CTL_SRCS),$(CTL_CPPFLAGS))
+
+LINTS += lint-man lint-ctl-clang lint-ctl-tidy
 
 .PHONY: install-ctl
 install-ctl: $(CTL)

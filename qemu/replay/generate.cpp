@@ -2,6 +2,7 @@
 #include "qemu/replay/generate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 #include <span>
 
@@ -149,7 +150,7 @@ private:
                 if (chats_[chat].input >= step.blocks * kBlockTokens) next = step.chance;
         if (random_.uniform() >= next) return;
         const double gap = sample(random_, kGapSeconds) * 1000;
-        const auto lumps = static_cast<std::int64_t>(gap / double(kLumpMs) + 0.5);
+        const auto lumps = std::llround(gap / double(kLumpMs));
         turns_.push({at + std::max<std::int64_t>(1, lumps) * kLumpMs, chat, number + 1});
     }
 

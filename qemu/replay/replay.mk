@@ -38,3 +38,10 @@ $(REPLAY_TEST): $(REPLAY_TEST_OBJ)
 .PHONY: demo-run
 demo-run:
 	$(Q)qemu/demo/run
+
+.PHONY: lint-replay-tidy
+lint-replay-tidy:
+	$(call say,TIDY,qemu/replay)
+	$(Q)$(call tidy,$(REPLAY_SRC),$(CPPFLAGS_COMMON) -DFMT_HEADER_ONLY)
+
+LINTS += lint-replay-tidy
