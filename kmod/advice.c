@@ -320,7 +320,7 @@ int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
 		return 0;
 	ret->slots = t->map.geo.slots;
 	ret->free = READ_ONCE(t->engine.count[HT_LIST_FREE]);
-	ret->dirty = ht_engine_dirty(&t->engine) + READ_ONCE(t->destaging);
+	ret->dirty = ht_engine_all_dirty(&t->engine) + READ_ONCE(t->destaging);
 	ret->clean = READ_ONCE(t->engine.count[HT_LIST_CLEAN]);
 	ret->lost = ht_lostmap_units(t) * HINTIER_UNIT_BYTES;
 	ht_dev_release(dev);

@@ -145,11 +145,17 @@ struct gathering {
 	u32 needs;              /* HT_GATHER_* */
 };
 
+/* A slot that is hashed after this look has nothing to record yet. */
+static bool nothing_to_say(const struct ht_slot *s)
+{
+	return READ_ONCE(s->extent) == HT_NIL && READ_ONCE(s->state) != HT_SLOT_BAD;
+}
+
 static void gather_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)
 {
 	struct gathering *g = context;
 
-	if (t->map.slots[slot].extent == HT_NIL)
+	if (nothing_to_say(&t->map.slots[slot]))
 		return;
 	g->needs = ht_record_gather(&t->map, slot, &g->record);
 	if (g->needs & HT_GATHER_AGAIN)
@@ -189,18 +195,16 @@ static u32 gather_block(struct ht_tier *t, u64 seq, u32 nth, u32 *records)
 		void *sector = page + i * HT_SECTOR_BYTES;
 
 		for (u32 slot = index * geo->per_sector; slot < slot_end(geo, index); slot++) {
-			/* A slot that is hashed after this look has nothing to record yet. */
-			if (READ_ONCE(t->map.slots[slot].extent) == HT_NIL)
+			if (nothing_to_say(&t->map.slots[slot]))
 				continue;
-			g.record.used = false;
-			g.needs = 0;
+			memset(&g, 0, sizeof(g));
 			ht_visit_slot(t, slot, gather_slot, &g);
 			if (g.needs) {
 				__set_bit(slot - first, news);
 				all |= g.needs;
 				++*records;
 			}
-			if (g.record.used)
+			if (g.record.used || g.record.bad)
 				ht_record_put(geo, sector, slot % geo->per_sector, &g.record);
 		}
 		ht_records_seal(t->uuid, index, seq, sector);
@@ -270,16 +274,18 @@ static void publish(struct ht_tier *t, u32 count, bool ok)
 
 static bool any_dirty(struct ht_tier *t)
 {
-	return ht_engine_dirty(&t->engine) || READ_ONCE(t->destaging) ||
+	return ht_engine_all_dirty(&t->engine) || READ_ONCE(t->destaging) ||
 	       READ_ONCE(t->map.lost.used);
 }
 
 /* Carries the protocol out: every decision and the order of all this is core/commit.c's. */
 static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
 {
+	const char *trouble = NULL;
 	struct ht_commit_done done = { 0 };
 	enum ht_commit_action action;
 	u64 start = ktime_get_ns();
+	u8 mode = t->map.mode;
 	u32 records = 0;
 
 	for (action = ht_commit_begin(c, &t->map, &t->pair, why); action != HT_COMMIT_DONE;
@@ -301,6 +307,7 @@ static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
 			break;
 		case HT_COMMIT_FLUSH:
 			done.failed = flush_devices(t, c->flush);
+			trouble = "cannot flush the fast device";
 			break;
 		case HT_COMMIT_GIVE:
 			atomic_set(&t->bulk_written, 1);
@@ -310,6 +317,7 @@ static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
 			break;
 		case HT_COMMIT_WRITE:
 			done.failed = write_blocks(t, c->count);
+			trouble = "cannot write metadata";
 			break;
 		case HT_COMMIT_PUBLISH:
 		case HT_COMMIT_REVERT:
@@ -323,6 +331,8 @@ static void run(struct ht_tier *t, struct ht_commit *c, u32 why)
 		}
 		done.dirty = any_dirty(t);
 	}
+	if (t->map.mode != mode)
+		ht_tier_degraded(t, mode, trouble);
 }
 
 static bool waits_for_flush(const struct bio_list *waiters)
@@ -368,7 +378,6 @@ int ht_commit(struct ht_tier *t)
 	struct ht_commit commit;
 	unsigned long flags;
 	u32 why = 0;
-	u8 mode;
 
 	mutex_lock(&t->commit_mutex);
 	spin_lock_irqsave(&t->wait_lock, flags);
@@ -383,10 +392,7 @@ int ht_commit(struct ht_tier *t)
 	atomic_set(&t->armed, 0);
 	/* Before we look at what has changed: pairs with ht_record_later(). */
 	smp_mb__after_atomic();
-	mode = t->map.mode;
 	run(t, &commit, why);
-	if (t->map.mode != mode)
-		ht_tier_degraded(t, mode);
 	mutex_unlock(&t->commit_mutex);
 
 	if (commit.failed)

@@ -67,7 +67,7 @@ void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status)
 {
 	if (io->outcome == HINTIER_IO_HOME)
 		atomic_set(&t->bulk_written, 1);
-	if (ht_media_error(*status))
+	if (ht_device_failed(*status))
 		ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 	*status = BLK_STS_OK;
 	if (io->flags & HT_IO_HELD)

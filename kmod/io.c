@@ -12,7 +12,6 @@
 #include "tier.h"
 
 #define RUN_MAX 4096            /* extents in one verdict */
-#define SMALL_FUA_SECTORS 64    /* R9: a FUA write below this gets no new slot */
 #define DEEP_SECTORS 128        /* reads below are never deep */
 #define SHALLOW_READS 2         /* reads in flight on bulk that still count as shallow */
 
@@ -128,7 +127,7 @@ static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		.op = io->op,
 		.extent = bio->bi_iter.bi_sector >> t->map.geo.extent_shift,
 		.from = bio->bi_iter.bi_sector & (whole - 1),
-		.no_admit = ((io->flags & HT_IO_FUA) && sectors < SMALL_FUA_SECTORS) ||
+		.no_admit = ((io->flags & HT_IO_FUA) && ht_fua_wants_home(sectors)) ||
 			    (t->map.mode == HINTIER_MODE_WRITETHROUGH &&
 			     (io->flags & HT_IO_NO_PROMOTE)),
 	};
@@ -299,25 +298,53 @@ static void end_all(struct ht_tier *t, struct ht_io *io, bool ok)
 	}
 }
 
-/* C7: a clean unit that fast cannot read is had from home; it leaves its slot. */
-static bool read_elsewhere(struct ht_tier *t, struct ht_io *io)
+/* R15: some say only that the device could not take the request. */
+enum ht_fault ht_fault_of(blk_status_t status)
 {
+	switch (status) {
+	case BLK_STS_OK:
+		return HT_FAULT_NONE;
+	case BLK_STS_AGAIN:
+		return HT_FAULT_BUSY;
+	case BLK_STS_NOTSUPP:
+	case BLK_STS_TARGET:
+		return HT_FAULT_UNSUPPORTED;
+	case BLK_STS_IOERR:
+	case BLK_STS_MEDIUM:
+	case BLK_STS_PROTECTION:
+		return HT_FAULT_MEDIUM;
+	default:
+		return HT_FAULT_DEVICE;
+	}
+}
+
+bool ht_device_failed(blk_status_t status)
+{
+	return ht_fault_is_failure(ht_fault_of(status));
+}
+
+/* Fast failed it in all these extents; true if home has all that it met there. */
+static bool slots_failed(struct ht_tier *t, struct ht_io *io, bool medium)
+{
+	const u32 whole = ht_extent_sectors(&t->map.geo);
+	struct ht_request req = { .op = io->op, .extent = io->extent, .from = io->from };
 	struct ht_lock_shard *shard;
 	unsigned long flags;
-	bool gone = true;
+	bool clean = true;
 	u32 act;
 
 	for (u32 i = 0; i < io->count; i++) {
-		shard = ht_shard_lock(t, io->extent + i, &flags);
-		if (ht_lookup(&t->map, io->extent + i) == io->slot + i) {
-			if (ht_forget(&t->map, io->slot + i, &act))
-				ht_act(t, io->slot + i, act, 0);
-			else
-				gone = false;
+		req.to = i + 1 < io->count ? whole : io->to;
+		shard = ht_shard_lock(t, req.extent, &flags);
+		if (ht_lookup(&t->map, req.extent) == io->slot + i) {
+			clean &= ht_slot_failed(&t->map, &req, io->slot + i, medium, &act);
+			ht_act(t, io->slot + i, act, 0);
 		}
 		ht_shard_unlock(shard, flags);
+		req.extent++;
+		req.from = 0;
 	}
-	return gone;
+	return clean;
 }
 
 /* Makes an ended bio as it was when it came, so that it can be routed again. */
@@ -330,29 +357,6 @@ static void rewind(struct bio *bio, struct ht_io *io)
 	/* A bio that was split below has used up its count of parts. */
 	atomic_set(&bio->__bi_remaining, 1);
 	bio_clear_flag(bio, BIO_CHAIN);
-}
-
-/*
- * Fast has failed a request. Is it gone, or only this place? A commit finds out. Reads of clean
- * units need not wait for that; writes try again after it. True if the bio is on its way.
- */
-static bool fast_failed(struct ht_tier *t, struct bio *bio, struct ht_io *io)
-{
-	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
-	atomic_set(&t->suspect, 1);
-	if (io->op == HT_REQ_READ && read_elsewhere(t, io)) {
-		rewind(bio, io);
-		ht_park_retry(t, bio);
-		ht_commit_kick(t);
-		return true;
-	}
-	if (!io->tried && bio_op(bio) != REQ_OP_WRITE_ZEROES) {
-		io->tried = true;
-		rewind(bio, io);
-		ht_park_commit(t, bio);
-		return true;
-	}
-	return false;
 }
 
 /* A write went home, or to the slot: what that means for flushes and counters. */
@@ -372,39 +376,77 @@ static void note_end(struct ht_tier *t, struct ht_io *io)
 	}
 }
 
-static int end_held(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
+static void end_reading(struct ht_tier *t, struct ht_io *io)
 {
-	io->flags &= ~HT_IO_HELD;
-	note_end(t, io);
-	end_all(t, io, !*status);
-	if (unlikely(ht_media_error(*status))) {
-		if (io->verdict == HT_DO_HOME)
-			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
-		else if (fast_failed(t, bio, io))
-			return DM_ENDIO_INCOMPLETE;
-	}
-	/* R9: the data is durable, now its record; or that it is not lost any more. */
-	if (!*status && (io->flags & HT_IO_FUA) &&
-	    (io->verdict == HT_DO_FAST ||
-	     (READ_ONCE(t->map.lost.used) && t->map.mode < HINTIER_MODE_BYPASS))) {
-		io->flags |= HT_IO_SYNC;
-		ht_park_commit(t, bio);
-		return DM_ENDIO_INCOMPLETE;
-	}
-	return DM_ENDIO_DONE;
+	atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
+	if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
+		ht_worker_kick(t);
 }
 
-/*
- * R15: a device below would have had to wait. Whoever submitted the bio may be far away by now
- * and would see an error; our worker can wait.
- */
-static bool try_waiting(struct ht_tier *t, struct bio *bio, struct ht_io *io)
+/* A device has failed it: count that, and let a commit find out whether fast still lives. */
+static void note_failure(struct ht_tier *t, struct ht_io *io, struct ht_ended *e)
 {
-	if (!(bio->bi_opf & REQ_NOWAIT))
-		return false;
-	rewind(bio, io);
-	ht_park_retry(t, bio);
-	return true;
+	if (e->verdict != HT_DO_FAST) {
+		ht_count(t, HINTIER_C_ERRORS_BULK, 1);
+		return;
+	}
+	ht_count(t, HINTIER_C_ERRORS_FAST, 1);
+	atomic_set(&t->suspect, 1);
+	ht_commit_kick(t);
+	e->clean = slots_failed(t, io, e->fault == HT_FAULT_MEDIUM);
+}
+
+/* Carries out what core/fate.h says of a request that has met with more than success. */
+static int follow(struct ht_tier *t, struct bio *bio, struct ht_io *io, struct ht_ended *e,
+		  blk_status_t *status)
+{
+	if (ht_fault_is_failure(e->fault))
+		note_failure(t, io, e);
+	switch (ht_fate(&t->map, e)) {
+	case HT_FATE_TELL:
+		return DM_ENDIO_DONE;
+	case HT_FATE_FAIL:
+		*status = *status ? *status : BLK_STS_IOERR;
+		return DM_ENDIO_DONE;
+	case HT_FATE_AGAIN:
+		rewind(bio, io);
+		ht_park_retry(t, bio);
+		return DM_ENDIO_INCOMPLETE;
+	case HT_FATE_COMMIT:
+		io->tried = true;
+		rewind(bio, io);
+		break;
+	case HT_FATE_RECORD:
+		io->flags |= HT_IO_SYNC;
+		break;
+	}
+	ht_park_commit(t, bio);
+	return DM_ENDIO_INCOMPLETE;
+}
+
+static int end_request(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
+{
+	struct ht_ended e = {
+		.op = io->op,
+		.verdict = io->verdict,
+		.fault = ht_fault_of(*status),
+		.fua = io->flags & HT_IO_FUA,
+		.nowait = bio->bi_opf & REQ_NOWAIT,
+		/* Whoever zeroes has another way to do it. */
+		.tried = io->tried || bio_op(bio) == REQ_OP_WRITE_ZEROES,
+	};
+	bool ok = ht_ended_ok(&t->map, &e);
+
+	if (io->flags & HT_IO_READING)
+		end_reading(t, io);
+	if (io->flags & HT_IO_HELD) {
+		note_end(t, io);
+		end_all(t, io, ok);
+	}
+	io->flags &= ~(HT_IO_READING | HT_IO_HELD);
+	if (likely(ok && !e.fua))
+		return DM_ENDIO_DONE;
+	return follow(t, bio, io, &e, status);
 }
 
 /* The piece is done: on to the one behind it. */
@@ -423,19 +465,10 @@ static void go_on(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 
 int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
 {
-	if (io->flags & HT_IO_READING) {
-		io->flags &= ~HT_IO_READING;
-		atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
-		if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
-			ht_worker_kick(t);
-		if (ht_media_error(*status))
-			ht_count(t, HINTIER_C_ERRORS_BULK, 1);
-	}
 	if (io->op == HT_REQ_DISCARD)
 		ht_discard_end(t, io, status);
-	else if ((io->flags & HT_IO_HELD) && end_held(t, bio, io, status) == DM_ENDIO_INCOMPLETE)
-		return DM_ENDIO_INCOMPLETE;
-	if (unlikely(*status == BLK_STS_AGAIN) && try_waiting(t, bio, io))
+	else if ((io->flags & (HT_IO_HELD | HT_IO_READING)) &&
+		 end_request(t, bio, io, status) == DM_ENDIO_INCOMPLETE)
 		return DM_ENDIO_INCOMPLETE;
 	if (*status && io->outcome != HINTIER_IO_LOST)
 		io->outcome = HINTIER_IO_ERROR;

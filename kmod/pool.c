@@ -27,18 +27,10 @@ void ht_commit_later(struct ht_tier *t)
 				   msecs_to_jiffies(READ_ONCE(t->engine.tune.commit_ms)));
 }
 
-static enum ht_list list_of(struct ht_tier *t, u32 slot)
-{
-	const struct ht_slot *s = &t->map.slots[slot];
-
-	if (s->extent == HT_NIL)
-		return HT_LIST_FREE;
-	return ht_list_of(&t->map, slot);
-}
-
 /* The owner of a slot that is on no list puts it where it belongs; `act` is what its work asks. */
 void ht_pool_place(struct ht_tier *t, u32 slot, u32 act)
 {
+	enum ht_list list = ht_list_of(&t->map, slot);
 	unsigned long flags;
 
 	if (act & HT_ACT_RECORD)
@@ -46,9 +38,10 @@ void ht_pool_place(struct ht_tier *t, u32 slot, u32 act)
 	if (act & HT_ACT_LOST)
 		ht_commit_later(t);
 	spin_lock_irqsave(&t->engine_lock, flags);
-	if (t->map.slots[slot].state != HT_SLOT_BAD)
-		ht_engine_append(&t->engine, slot, list_of(t, slot));
+	ht_engine_append(&t->engine, slot, list);
 	spin_unlock_irqrestore(&t->engine_lock, flags);
+	if (list == HT_LIST_BAD && t->loaded)
+		ht_count(t, HINTIER_C_SLOTS_RETIRED, 1);
 }
 
 /*
@@ -98,6 +91,7 @@ u32 ht_pool_admit(struct ht_tier *t, u32 extent)
 
 void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch)
 {
+	bool placed = false;
 	unsigned long flags;
 
 	if (act & HT_ACT_RECORD)
@@ -106,11 +100,18 @@ void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch)
 		ht_commit_later(t);
 	if (act & HT_ACT_TRIM)
 		ht_trim_queue(t, slot);
-	if (act & (HT_ACT_FREE | HT_ACT_LIST)) {
+	if (act & (HT_ACT_FREE | HT_ACT_LIST | HT_ACT_HURRY)) {
 		spin_lock_irqsave(&t->engine_lock, flags);
-		ht_engine_move(&t->engine, slot, list_of(t, slot));
+		placed = t->map.slots[slot].list != HT_LIST_NONE;
+		ht_engine_move(&t->engine, slot, ht_list_of(&t->map, slot));
+		if (act & HT_ACT_HURRY)
+			ht_engine_hurry(&t->engine, slot);
 		spin_unlock_irqrestore(&t->engine_lock, flags);
 	}
+	if (placed && (act & HT_ACT_FREE) && t->map.slots[slot].state == HT_SLOT_BAD)
+		ht_count(t, HINTIER_C_SLOTS_RETIRED, 1);
+	if (act & HT_ACT_HURRY)
+		ht_worker_kick(t);
 	if (act & HT_ACT_FETCH)
 		ht_fetch_outcome(t, fetch, HINTIER_FETCH_TIMELY);
 	if (act & HT_ACT_UNUSED)

@@ -5,7 +5,8 @@
  * Table
  *   <start> <length> hintier <fast> <bulk> <extent sectors> [<#words> <option>...]
  *   length  whole extents of the bulk device behind its data offset (1 MiB, or one extent if that
- *           is more), as recorded by `format`
+ *           is more), as recorded by `format`; more of them if bulk has become larger: the tier
+ *           grows with it, for good
  *   option  mode writeback | writethrough | writearound     default writeback
  *           discard_dirty       give up dirty data of a fast device that bulk has moved on without
  *           <tunable> <value>   see below
@@ -37,7 +38,7 @@
  *   <reads fast> <reads bulk> <reads joined> <writes fast> <writes bulk>
  *   <bytes written fast> <bytes written bulk> <bytes destaged> <bytes dropped dirty>
  *   <promoted> <evicted> <commits> <errors fast> <errors bulk>
- *   <units lost> <requests lost>
+ *   <units lost> <requests lost> <slots bad>
  *   mode is writeback, writethrough, writearound, bypass (fast is gone) or fail; `-` in the place
  *   of each slot count while the tier is suspended.
  */
@@ -145,7 +146,7 @@ static unsigned int emit_slots(struct ht_tier *t, char *result, unsigned int max
 		DMEMIT("- - - - -");
 	else
 		DMEMIT("%u %u %u %u %u", READ_ONCE(t->engine.count[HT_LIST_FREE]),
-		       ht_engine_dirty(&t->engine) + READ_ONCE(t->destaging),
+		       ht_engine_all_dirty(&t->engine) + READ_ONCE(t->destaging),
 		       READ_ONCE(t->engine.count[HT_LIST_CLEAN]), READ_ONCE(t->filling),
 		       READ_ONCE(t->destaging));
 	return sz;
@@ -179,8 +180,9 @@ static void emit_info(struct ht_tier *t, char *result, unsigned int maxlen)
 		DMEMIT(" %llu", ht_lostmap_units(t));
 	else
 		DMEMIT(" -");
-	DMEMIT(" %llu", requests(s, HINTIER_OP_READ, HINTIER_IO_LOST) +
-	       requests(s, HINTIER_OP_WRITE, HINTIER_IO_LOST));
+	DMEMIT(" %llu %u", requests(s, HINTIER_OP_READ, HINTIER_IO_LOST) +
+	       requests(s, HINTIER_OP_WRITE, HINTIER_IO_LOST),
+	       READ_ONCE(t->engine.count[HT_LIST_BAD]));
 	vfree(s);
 }
 

@@ -309,13 +309,13 @@ void ht_tier_deactivate(struct ht_tier *t)
 /* ---- failure -------------------------------------------------------------------------------- */
 
 /* A commit has found out. Modes only get worse: one log line and one event for each step. */
-void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old)
+void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old, const char *why)
 {
 	u32 mode = t->map.mode;
 
 	WRITE_ONCE(t->dev->mode, mode);
-	DMERR("%s: %s: cannot write or flush the fast device: now in mode %s",
-	      dm_table_device_name(t->ti->table), t->fast->name, ht_mode_name(mode));
+	DMERR("%s: %s: %s: now in mode %s", dm_table_device_name(t->ti->table), t->fast->name, why,
+	      ht_mode_name(mode));
 	ht_event(t->dev, HINTIER_EV_MODE, old, mode, 0, 0);
 	dm_table_event(t->ti->table);
 	wake_up_all(&t->drained);

@@ -21,6 +21,7 @@
 
 #include "core/commit.h"
 #include "core/engine.h"
+#include "core/fate.h"
 #include "core/format.h"
 #include "core/lost.h"
 #include "core/move.h"
@@ -210,13 +211,6 @@ static inline void ht_shard_unlock(struct ht_lock_shard *shard, unsigned long fl
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-/* R15: the others say that the device could not take the request, not that it failed. */
-static inline bool ht_media_error(blk_status_t status)
-{
-	return status && status != BLK_STS_AGAIN && status != BLK_STS_NOTSUPP &&
-	       status != BLK_STS_TARGET;
-}
-
 /* ---- args.c ---- */
 int ht_args_parse(struct dm_target *ti, unsigned int argc, char **argv, struct ht_args *ret);
 void ht_args_emit(struct ht_tier *t, char *result, unsigned int maxlen);
@@ -228,7 +222,7 @@ void ht_tier_destroy(struct ht_tier *t);
 int ht_tier_activate(struct ht_tier *t);
 void ht_tier_stop(struct ht_tier *t);
 void ht_tier_deactivate(struct ht_tier *t);
-void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old);
+void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old, const char *why);
 
 /* ---- meta.c: headers, states and records on the devices ---- */
 const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors);
@@ -244,6 +238,8 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 struct ht_io *ht_io_of(struct bio *bio);
 void ht_io_route(struct ht_tier *t, struct bio *bio);
 void ht_io_fail(struct bio *bio, blk_status_t status);
+enum ht_fault ht_fault_of(blk_status_t status);
+bool ht_device_failed(blk_status_t status);
 
 /* ---- discard.c ---- */
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io);

@@ -52,7 +52,7 @@ static void trim_endio(struct bio *bio)
 {
 	struct ht_xfer *x = bio->bi_private;
 
-	if (ht_media_error(bio->bi_status))
+	if (ht_device_failed(bio->bi_status))
 		ht_count(x->tier, HINTIER_C_ERRORS_BULK, 1);
 	bio_put(bio);
 	if (atomic_dec_and_test(&x->pending))

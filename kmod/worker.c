@@ -300,19 +300,35 @@ static bool drain_is_over(struct ht_tier *t)
 	       (!ht_engine_dirty(&t->engine) && !READ_ONCE(t->destaging));
 }
 
+static void retry_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)
+{
+	ht_act(t, slot, ht_destage_retry(&t->map, slot), 0);
+}
+
+/* What fast could not read: perhaps it can now. */
+static void retry_stuck(struct ht_tier *t)
+{
+	u32 left = READ_ONCE(t->engine.count[HT_LIST_STUCK]), slot;
+
+	while (left-- && (slot = READ_ONCE(t->engine.head[HT_LIST_STUCK])) != HT_NIL)
+		ht_visit_slot(t, slot, retry_slot, NULL);
+}
+
 /* Destages all that is dirty and records it; interruptible. */
 int ht_worker_drain(struct ht_tier *t)
 {
 	int r;
 
 	WRITE_ONCE(t->destage_failed, false);
+	retry_stuck(t);
 	atomic_inc(&t->drainers);
 	ht_worker_kick(t);
 	r = wait_event_interruptible(t->drained, drain_is_over(t));
 	atomic_dec(&t->drainers);
 	if (r)
 		return r;
-	if (READ_ONCE(t->destage_failed) || t->map.mode >= HINTIER_MODE_BYPASS)
+	if (READ_ONCE(t->destage_failed) || t->map.mode >= HINTIER_MODE_BYPASS ||
+	    ht_engine_all_dirty(&t->engine) > ht_engine_dirty(&t->engine))
 		return -EIO;
 	if (READ_ONCE(t->stopping))
 		return -EAGAIN;

@@ -141,7 +141,7 @@ static bool settle(struct ht_xfer *x, bool ok)
 {
 	struct ht_tier *t = x->tier;
 	struct ht_slot *s = &t->map.slots[x->move.slot];
-	bool done = s->flags & HT_F_DONE, good;
+	bool done = s->flags & (HT_F_DONE | HT_F_BAD), good;
 	u32 act, more;
 
 	if (is_fill(x)) {
@@ -180,6 +180,12 @@ static void count(struct ht_xfer *x, bool good, bool wrote)
 			      good ? 0 : x->status ? blk_status_to_errno(x->status) : -ECANCELED);
 }
 
+/* Is it fast that the step has used? */
+static bool on_fast(const struct ht_xfer *x)
+{
+	return is_fill(x) == (x->step == STEP_WRITE);
+}
+
 static void finish(struct ht_xfer *x, bool ok)
 {
 	struct ht_tier *t = x->tier;
@@ -207,12 +213,13 @@ static void finish(struct ht_xfer *x, bool ok)
 		ht_park_retry(t, bio);
 	}
 	if (x->status) {
-		bool fast = is_fill(x) == (x->step == STEP_WRITE);
+		bool fast = on_fast(x);
 
 		ht_count(t, fast ? HINTIER_C_ERRORS_FAST : HINTIER_C_ERRORS_BULK, 1);
 		if (fast)
 			atomic_set(&t->suspect, 1);
-		if (!is_fill(x)) {
+		/* A bad place concerns its own slot; a device that fails, all that go there. */
+		if (!is_fill(x) && !x->move.unread) {
 			WRITE_ONCE(t->destage_failed, true);
 			ht_worker_pause(t);
 		}
@@ -247,10 +254,37 @@ static void end_tee(struct ht_xfer *x)
 	ht_io_fail(bio, x->status);
 }
 
+/*
+ * The medium of the slot has failed. Of what should go home, units that cannot be read one by one
+ * stay where they are; the others go on.
+ */
+static void slot_failed(struct ht_xfer *x)
+{
+	const struct ht_geometry *geo = &x->tier->map.geo;
+	u64 start = ht_slot_sector(geo, x->move.slot);
+	u32 unit = 0, end;
+
+	x->move.bad = true;
+	if (is_fill(x))
+		return;
+	for (; ht_move_run(geo, &x->move, &unit, &end); unit++)
+		if (ht_sync_io(x->tier->fast->bdev, REQ_OP_READ, start + unit * HT_UNIT_SECTORS,
+			       page_address(x->pages[unit]), HINTIER_UNIT_BYTES))
+			ht_move_leave(&x->move, unit);
+	if (x->move.count) {
+		ht_count(x->tier, HINTIER_C_ERRORS_FAST, 1);
+		atomic_set(&x->tier->suspect, 1);
+		ht_commit_kick(x->tier);
+		x->status = BLK_STS_OK;
+	}
+}
+
 static void xfer_work(struct work_struct *work)
 {
 	struct ht_xfer *x = container_of(work, struct ht_xfer, work);
 
+	if (x->status && on_fast(x) && ht_fault_of(x->status) == HT_FAULT_MEDIUM)
+		slot_failed(x);
 	if (x->step == STEP_WRITE) {
 		/*
 		 * What a destage that failed has left in bulk's cache is no news to any record: the

@@ -125,7 +125,8 @@ constexpr std::array<const char*, HINTIER_COUNTERS> counter_names = {"fast_write
                                                                      "errors_fast",
                                                                      "errors_bulk",
                                                                      "dropped_volatile_bytes",
-                                                                     "drops_refused"};
+                                                                     "drops_refused",
+                                                                     "slots_retired"};
 
 } // namespace
 

@@ -72,11 +72,11 @@ std::string latency_text(const TierStats& stats) {
 
 // The words of the target's status line; kmod/target.c has the grammar.
 constexpr std::array target_fields = {
-    "extent_sectors",      "slots",       "free",         "dirty",      "clean",
-    "moving_in",           "moving_out",  "reads_fast",   "reads_bulk", "reads_joined",
-    "writes_fast",         "writes_bulk", "bytes_fast",   "bytes_bulk", "bytes_destaged",
-    "bytes_dropped_dirty", "promoted",    "evicted",      "commits",    "errors_fast",
-    "errors_bulk",         "units_lost",  "requests_lost"};
+    "extent_sectors",      "slots",       "free",          "dirty",      "clean",
+    "moving_in",           "moving_out",  "reads_fast",    "reads_bulk", "reads_joined",
+    "writes_fast",         "writes_bulk", "bytes_fast",    "bytes_bulk", "bytes_destaged",
+    "bytes_dropped_dirty", "promoted",    "evicted",       "commits",    "errors_fast",
+    "errors_bulk",         "units_lost",  "requests_lost", "slots_bad"};
 
 bool is_bytes(const std::string& counter) {
     return counter.ends_with("_bytes");

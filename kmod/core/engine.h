@@ -70,11 +70,17 @@ u32 ht_tunable_get(const struct ht_tunables *tune, const struct ht_tunable *t);
 int ht_tunable_set(struct ht_tunables *tune, const char *key, u64 value);
 
 void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, struct ht_slot *slots);
-/* Dirty slots on lists: all but those in a transfer. */
+/* Dirty slots that can be destaged: all but those in a transfer, and those that are stuck. */
 static inline u32 ht_engine_dirty(const struct ht_engine *engine)
 {
 	return engine->count[HT_LIST_DIRTY] + engine->count[HT_LIST_AGED] +
 	       engine->count[HT_LIST_EARLY];
+}
+
+/* All slots with dirty units that are on lists. */
+static inline u32 ht_engine_all_dirty(const struct ht_engine *engine)
+{
+	return ht_engine_dirty(engine) + engine->count[HT_LIST_STUCK];
 }
 
 void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list);

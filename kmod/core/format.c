@@ -8,6 +8,8 @@
 
 #define KEY_KLASS_SHIFT 32
 #define KEY_GROUP_SHIFT 40
+#define KEY_RESERVED (0x3fULL << 56)
+#define KEY_BAD (1ULL << 62)
 #define KEY_USED (1ULL << 63)
 
 /* What a sector's CRC starts from: the same bytes elsewhere have another CRC. */
@@ -53,6 +55,8 @@ const char *ht_refusal_text(enum ht_refusal why)
 		return "device is too large for this extent size";
 	case HT_REFUSE_RECORD:
 		return "metadata is damaged: impossible slot record";
+	case HT_REFUSE_SHRUNK:
+		return "the tier has grown beyond this table's length";
 	case HT_REFUSE_DIRTY:
 		return "one device was written without the other, and dirty data would be lost: add option discard_dirty to give it up";
 	case HT_REFUSE_LOST:
@@ -276,6 +280,7 @@ void ht_state_encode(const u8 *uuid, u32 role, const struct ht_state *state, voi
 	disk->seq = cpu_to_le64(state->seq);
 	disk->epoch = cpu_to_le64(state->epoch);
 	disk->commit_seq = cpu_to_le64(state->commit_seq);
+	disk->extents = cpu_to_le64(state->extents);
 	disk->crc = cpu_to_le32(sector_crc(uuid, KIND_STATE, role,
 					   offsetof(struct ht_disk_state, crc), disk));
 }
@@ -302,6 +307,7 @@ enum ht_refusal ht_state_decode(const u8 *uuid, u32 role, const void *copies[HT_
 		ret->seq = seq;
 		ret->epoch = le64_to_cpu(disk->epoch);
 		ret->commit_seq = le64_to_cpu(disk->commit_seq);
+		ret->extents = le64_to_cpu(disk->extents);
 		why = HT_OK;
 	}
 	return why;
@@ -379,13 +385,13 @@ void ht_record_put(const struct ht_geometry *geo, void *sector, u32 nth,
 	u8 *p = disk->records + (size_t)nth * record_bytes(geo);
 	__le64 key;
 
-	if (!record->used) {
-		memset(p, 0, record_bytes(geo));
-		return;
-	}
-	key = cpu_to_le64(KEY_USED | (u64)record->group << KEY_GROUP_SHIFT |
-			  (u64)record->klass << KEY_KLASS_SHIFT | record->extent);
+	memset(p, 0, record_bytes(geo));
+	key = cpu_to_le64((record->bad ? KEY_BAD : 0) |
+			  (record->used ? KEY_USED | (u64)record->group << KEY_GROUP_SHIFT |
+			   (u64)record->klass << KEY_KLASS_SHIFT | record->extent : 0));
 	memcpy(p, &key, sizeof(key));
+	if (!record->used)
+		return;
 	bitmap_put(p + 8, record->valid, geo->words);
 	bitmap_put(p + 8 + 2 * geo->words, record->dirty, geo->words);
 }
@@ -401,8 +407,11 @@ enum ht_refusal ht_record_get(const struct ht_geometry *geo, const void *sector,
 	memcpy(&disk_key, p, sizeof(disk_key));
 	key = le64_to_cpu(disk_key);
 	memset(ret, 0, sizeof(*ret));
+	ret->bad = key & KEY_BAD;
 	if (!(key & KEY_USED))
-		return key ? HT_REFUSE_RECORD : HT_OK;
+		return key & ~KEY_BAD ? HT_REFUSE_RECORD : HT_OK;
+	if (key & KEY_RESERVED)
+		return HT_REFUSE_RECORD;
 
 	ret->used = true;
 	ret->extent = (u32)key;

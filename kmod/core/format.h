@@ -9,12 +9,12 @@
  *   lost_start …     lost map
  *   slot_start …     slots 0, 1, …
  *
- * Headers are written once, by `format`. A state sector has a sequence number and is written to
- * the copy that is older, so a torn write leaves the other; then to that one as well. Record
- * sectors are written in place: a record never straddles a sector, and a sector (512 bytes) is
- * what a device writes whole. The CRC of a sector starts from the pair's UUID, its kind and its
- * place, so one that was written for another pair, or elsewhere, or before the last `format`, is
- * never taken for good.
+ * Headers are written once, by `format`; a tier that grows says so in its states. A state sector
+ * has a sequence number and is written to the copy that is older, so a torn write leaves the
+ * other; then to that one as well. Record sectors are written in place: a record never straddles
+ * a sector, and a sector (512 bytes) is what a device writes whole. The CRC of a sector starts
+ * from the pair's UUID, its kind and its place, so one that was written for another pair, or
+ * elsewhere, or before the last `format`, is never taken for good.
  *
  * Sizes and numbers read from a device are bounded before they are used.
  */
@@ -87,13 +87,14 @@ struct ht_disk_state {                  /* byte offset */
 	__le64 seq;                     /*  16  the greater of two copies counts */
 	__le64 epoch;                   /*  24  of the pair: moves before bulk is written alone */
 	__le64 commit_seq;              /*  32  newest sequence number given to a record sector */
-	u8 reserved[472];               /*  40  zero */
+	__le64 extents;                 /*  40  of the tier, if it has grown since `format`; or 0 */
+	u8 reserved[464];               /*  48  zero */
 };
 static_assert(sizeof(struct ht_disk_state) == HT_SECTOR_BYTES, "one sector");
 
 /*
  * Record sector: this head, then `per_sector` records of 8 + 4 * words bytes each:
- *   __le64 key                 bits 0-31 extent, 32-39 class, 40-55 group, 63 used
+ *   __le64 key                 bits 0-31 extent, 32-39 class, 40-55 group, 62 bad, 63 used
  *   __le16 valid[words]
  *   __le16 dirty[words]
  * words is units / 16: 12-byte records for 64 KiB extents, 24 for 256 KiB, 72 for 1 MiB.
@@ -120,9 +121,10 @@ struct ht_lost_record {
 	u16 lost[HT_UNITS_MAX / 16];
 };
 
-/* A record in memory. */
+/* A record in memory. A slot that is bad and not used is retired. */
 struct ht_record {
 	bool used;
+	bool bad;
 	u8 klass;
 	u16 group;
 	u32 extent;
@@ -141,6 +143,7 @@ struct ht_state {
 	u64 seq;
 	u64 epoch;
 	u64 commit_seq;
+	u64 extents;
 };
 
 /* Why something on a device is refused. */
@@ -156,6 +159,7 @@ enum ht_refusal {
 	HT_REFUSE_BULK_SMALL,   /* bulk device too small */
 	HT_REFUSE_LARGE,        /* more extents or slots than 32-bit numbers hold */
 	HT_REFUSE_RECORD,       /* a record that cannot be: range, or an extent recorded twice */
+	HT_REFUSE_SHRUNK,       /* the tier was larger than it is to be now */
 	HT_REFUSE_DIRTY,        /* the devices have moved on without each other, and would lose data */
 	HT_REFUSE_LOST,         /* the same of the lost map */
 };

@@ -29,6 +29,8 @@ bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, stru
 	ret->count = ht_count_units(map, slot, HT_DIRTY);
 	if (!ret->count)
 		return false;
+	ret->unread = 0;
+	ret->bad = false;
 	ret->slot = slot;
 	ret->extent = s->extent;
 	ret->gen = s->gen;
@@ -38,6 +40,16 @@ bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, stru
 	return true;
 }
 
+u32 ht_destage_retry(struct ht_map *map, u32 slot)
+{
+	struct ht_slot *s = slot_of(map, slot);
+
+	if (s->state != HT_SLOT_STUCK)
+		return 0;
+	s->state = HT_SLOT_LIVE;
+	return HT_ACT_LIST;
+}
+
 u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean)
 {
 	struct ht_slot *s = slot_of(map, move->slot);
@@ -45,6 +57,10 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 	u16 *vol = ht_slot_bits(map, move->slot, HT_VOLATILE);
 
 	s->state = HT_SLOT_LIVE;
+	if (move->bad && !(s->flags & HT_F_BAD))
+		s->flags |= HT_F_BAD | HT_F_CHANGED;
+	if (move->unread && s->gen == move->gen)
+		s->state = HT_SLOT_STUCK;
 	/* Even a failed or overtaken transfer may have written home: a later record waits for it. */
 	s->flags |= HT_F_HOME;
 	*ret_clean = ok && s->gen == move->gen;
@@ -57,7 +73,7 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 		s->flags &= ~HT_F_DONE;
 		return HT_ACT_RECORD | ht_lost_clear(map, move->extent, move->units);
 	}
-	return ht_release(map, move->slot);
+	return ht_release(map, move->slot) | (s->flags & HT_F_CHANGED ? HT_ACT_RECORD : 0);
 }
 
 bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 extent, u32 from,
@@ -68,6 +84,8 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 	    ht_lost_find(map, extent) != HT_NIL)
 		return false;
 	ht_admit(map, slot, extent, HT_SLOT_FILL);
+	ret->unread = 0;
+	ret->bad = false;
 	ret->slot = slot;
 	ret->extent = extent;
 	ret->gen = slot_of(map, slot)->gen;
@@ -89,7 +107,8 @@ u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool
 
 	*ret_valid = ok && s->gen == move->gen;
 	s->state = HT_SLOT_LIVE;
-	s->flags &= ~HT_F_CANCEL;
+	if (move->bad)
+		s->flags |= HT_F_BAD;
 	if (!*ret_valid)
 		return ht_release(map, move->slot);
 	valid = ht_slot_bits(map, move->slot, HT_VALID);
@@ -106,6 +125,13 @@ u32 ht_trim_finish(struct ht_map *map, u32 slot)
 
 	s->state = HT_SLOT_LIVE;
 	return ht_release(map, slot);
+}
+
+void ht_move_leave(struct ht_move *move, u32 unit)
+{
+	ht_bits_clear(move->units, unit, unit + 1);
+	move->count--;
+	move->unread++;
 }
 
 bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end)

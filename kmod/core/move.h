@@ -6,10 +6,11 @@
  * Destage                                 Fill (promotion, FETCH)
  *  1 begin: freeze units and generation    1 begin: hash an empty slot in state FILL
  *  2 caller reads the units from the slot  2 caller reads the range from home, serves the
- *  3 caller writes them home                 readers that joined
- *  4 finish: if nothing moved meanwhile,   3 wanted: did no write overtake it? then
- *    the units are clean in memory; the    4 caller writes the pages to the slot
- *    next commit flushes bulk and records  5 finish: the units become valid, or the slot goes
+ *    those that it cannot read stay there    readers that joined
+ *  3 caller writes the others home         3 wanted: did no write overtake it? then
+ *  4 finish: if nothing moved meanwhile,   4 caller writes the pages to the slot
+ *    they are clean in memory; the next    5 finish: the units become valid, or the slot goes
+ *    commit flushes bulk and records it
  *
  * Write-through is a fill whose step 2 takes the data from the writer and writes it home.
  *
@@ -37,6 +38,8 @@ struct ht_move {
 	u32 extent;
 	u32 gen;                      /* generation that was frozen */
 	u32 count;                    /* units to move */
+	u32 unread;                   /* units left out of them: fast cannot read them */
+	bool bad;                     /* the medium failed in the slot: set by the caller */
 	u16 units[HT_UNITS_MAX / 16]; /* which ones */
 };
 
@@ -45,6 +48,8 @@ struct ht_move {
  * moves. This and ht_fill_begin() need the lock of the holds as well.
  */
 bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret);
+/* A slot that is stuck may be destaged again: its medium may have come back. Returns HT_ACT_*. */
+u32 ht_destage_retry(struct ht_map *map, u32 slot);
 /* HT_ACT_*; *ret_clean tells whether the units count as clean now. */
 u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean);
 
@@ -58,6 +63,9 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 bool ht_fill_wanted(const struct ht_map *map, const struct ht_move *move);
 /* HT_ACT_*; *ret_valid tells whether the slot serves reads now. */
 u32 ht_fill_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_valid);
+
+/* Destage, step 2: this unit cannot be read; it stays where it is. */
+void ht_move_leave(struct ht_move *move, u32 unit);
 
 /* HT_ACT_*. */
 u32 ht_trim_finish(struct ht_map *map, u32 slot);

@@ -10,6 +10,8 @@
 
 #include <hintier/types.h>
 
+static_assert(HINTIER_GROUPS <= 256, "a slot has a byte for its group");
+
 static struct ht_slot *slot_of(const struct ht_map *map, u32 slot)
 {
 	return &map->slots[slot];
@@ -20,7 +22,8 @@ static bool recordable(const struct ht_map *map, u32 slot)
 {
 	const struct ht_slot *s = slot_of(map, slot);
 
-	return (s->state == HT_SLOT_LIVE || s->state == HT_SLOT_DESTAGE) &&
+	return (s->state == HT_SLOT_LIVE || s->state == HT_SLOT_DESTAGE ||
+		s->state == HT_SLOT_STUCK) &&
 	       ht_list_of(map, slot) != HT_LIST_EMPTY;
 }
 
@@ -37,7 +40,8 @@ u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret)
 		needs |= HT_GATHER_CHANGED;
 	if (s->flags & HT_F_HOME)
 		needs |= HT_GATHER_BULK;
-	s->flags &= ~(HT_F_CHANGED | HT_F_HOME);
+	s->flags &= ~(HT_F_CHANGED | HT_F_HOME | HT_F_DROPPED);
+	ret->bad = s->flags & HT_F_BAD;
 	if (!recordable(map, slot))
 		return needs;
 
@@ -86,7 +90,7 @@ u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *reco
 		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
 	if (!record->used)
 		s->flags &= ~HT_F_RECORDED;
-	if (!(s->flags & HT_F_CHANGED))
+	if (!(s->flags & HT_F_DROPPED))
 		s->flags &= ~HT_F_STALE;
 	if (s->state == HT_SLOT_TRIM && !(s->flags & HT_F_STALE)) {
 		s->state = HT_SLOT_DESTAGE;
@@ -97,7 +101,11 @@ u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *reco
 
 void ht_record_revert(struct ht_map *map, u32 slot)
 {
-	slot_of(map, slot)->flags |= HT_F_CHANGED | HT_F_HOME;
+	struct ht_slot *s = slot_of(map, slot);
+
+	s->flags |= HT_F_CHANGED | HT_F_HOME;
+	if (s->flags & HT_F_STALE)
+		s->flags |= HT_F_DROPPED;
 }
 
 enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_record *record,
@@ -108,8 +116,13 @@ enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_rec
 	u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
 	u16 *rclean = ht_slot_bits(map, slot, HT_RCLEAN);
 
-	if (!record->used)
+	if (!record->used) {
+		if (record->bad) {
+			s->state = HT_SLOT_BAD;
+			s->flags = HT_F_BAD;
+		}
 		return HT_OK;
+	}
 	if (record->extent >= map->geo.extents || ht_lookup(map, record->extent) != HT_NIL)
 		return HT_REFUSE_RECORD;
 
@@ -119,10 +132,10 @@ enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_rec
 		valid[w] = trust == HT_TRUST_ALL ? record->valid[w] : dirty[w];
 		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
 	}
-	s->flags = HT_F_RECORDED;
+	s->flags = HT_F_RECORDED | (record->bad ? HT_F_BAD : 0);
 	if (trust != HT_TRUST_ALL)
-		s->flags |= HT_F_STALE | HT_F_CHANGED;
+		s->flags |= HT_F_STALE | HT_F_DROPPED | HT_F_CHANGED;
 	s->klass = record->klass < HINTIER_CLASSES ? record->klass : 0;
-	s->group = record->group < HINTIER_GROUPS ? record->group : 0;
+	s->group = record->group < HINTIER_GROUPS ? (u8)record->group : 0;
 	return HT_OK;
 }

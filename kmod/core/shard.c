@@ -46,6 +46,16 @@ u32 ht_count_units(const struct ht_map *map, u32 slot, enum ht_bits which)
 
 enum ht_list ht_list_of(const struct ht_map *map, u32 slot)
 {
+	switch (slot_of(map, slot)->state) {
+	case HT_SLOT_FREE:
+		return HT_LIST_FREE;
+	case HT_SLOT_STUCK:
+		return HT_LIST_STUCK;
+	case HT_SLOT_BAD:
+		return HT_LIST_BAD;
+	default:
+		break;
+	}
 	if (ht_bits_any(ht_slot_bits(map, slot, HT_DIRTY), 0, map->geo.units))
 		return HT_LIST_DIRTY;
 	if (ht_bits_any(ht_slot_bits(map, slot, HT_VALID), 0, map->geo.units))
@@ -84,8 +94,8 @@ static void unhash(struct ht_map *map, u32 slot)
 		link = &slot_of(map, *link)->next;
 	*link = s->next;
 	s->extent = HT_NIL;
-	s->state = HT_SLOT_FREE;
-	s->flags = 0;
+	s->state = s->flags & HT_F_BAD ? HT_SLOT_BAD : HT_SLOT_FREE;
+	s->flags &= HT_F_BAD;
 }
 
 /* The slot differs from its record from now on. */
@@ -106,7 +116,8 @@ u32 ht_release(struct ht_map *map, u32 slot)
 	if (s->flags & HT_F_HOME)
 		return changed(s);
 	unhash(map, slot);
-	return HT_ACT_FREE;
+	/* Its record is free as yet: that it is retired is still to be recorded. */
+	return HT_ACT_FREE | (s->state == HT_SLOT_BAD ? HT_ACT_RECORD : 0);
 }
 
 /*
@@ -124,9 +135,11 @@ static u32 drop_units(struct ht_map *map, u32 slot, u32 from, u32 to)
 	ht_bits_clear(ht_slot_bits(map, slot, HT_DIRTY), from, to);
 	ht_bits_clear(ht_slot_bits(map, slot, HT_VOLATILE), from, to);
 	if (s->flags & HT_F_RECORDED) {
-		s->flags |= HT_F_STALE;
+		s->flags |= HT_F_STALE | HT_F_DROPPED;
 		act |= changed(s);
 	}
+	if (s->state == HT_SLOT_STUCK)
+		s->state = HT_SLOT_LIVE;
 	if (ht_list_of(map, slot) != before)
 		act |= HT_ACT_LIST;
 	return act;
@@ -401,7 +414,7 @@ static void write_slot(struct ht_map *map, u32 from, u32 to, struct ht_answer *r
 	ret->verdict = HT_DO_FAST;
 }
 
-/* Write-through and write-around: what is dirty stays in its slot, all else leaves it. */
+/* Write-through, write-around, bad slots: what is dirty stays in its slot, all else leaves it. */
 static void write_past(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
 		       u32 from, u32 to, struct ht_answer *ret)
 {
@@ -429,7 +442,7 @@ static void write_bypass(struct ht_map *map, struct ht_shard *shard, const struc
 	struct ht_slot *s = slot_of(map, ret->slot);
 	enum ht_list before = ht_list_of(map, ret->slot);
 
-	if (before == HT_LIST_DIRTY || (s->flags & HT_F_STALE)) {
+	if (ht_count_units(map, ret->slot, HT_DIRTY) || (s->flags & HT_F_STALE)) {
 		ret->verdict = HT_DO_FAIL;
 		return;
 	}
@@ -480,14 +493,15 @@ static void begin_write(struct ht_map *map, struct ht_shard *shard, const struct
 		s->state = HT_SLOT_LIVE;
 	if (s->state == HT_SLOT_FILL) {
 		s->gen++;
-		s->flags |= HT_F_CANCEL;
 		ret->verdict = HT_DO_WAIT;
 	} else if (map->mode >= HINTIER_MODE_BYPASS) {
 		write_bypass(map, shard, req, from, to, ret);
-	} else if (map->mode != HINTIER_MODE_WRITEBACK) {
+	} else if ((s->flags & HT_F_BAD) && s->state == HT_SLOT_DESTAGE) {
+		/* Its dirty units are leaving a place where they cannot be written. */
+		ret->verdict = HT_DO_WAIT;
+	} else if (map->mode != HINTIER_MODE_WRITEBACK || (s->flags & HT_F_BAD)) {
 		write_past(map, shard, req, from, to, ret);
-	} else if (s->state == HT_SLOT_BAD ||
-		   (!whole && !ht_bits_test(ht_slot_bits(map, ret->slot, HT_VALID), from))) {
+	} else if (!whole && !ht_bits_test(ht_slot_bits(map, ret->slot, HT_VALID), from)) {
 		/* A piece of a unit that only the home knows the rest of. */
 		write_home(map, shard, req, ret);
 	} else if (!needs_intent(map, from, to, ret)) {
@@ -520,7 +534,6 @@ static void drop_for_discard(struct ht_map *map, u32 from, u32 to, struct ht_ans
 
 	if (s->state == HT_SLOT_FILL) {
 		s->gen++;
-		s->flags |= HT_F_CANCEL;
 	} else if (ht_bits_any(ht_slot_bits(map, ret->slot, HT_VALID), from, to)) {
 		ret->dropped = ht_bits_count(ht_slot_bits(map, ret->slot, HT_DIRTY), from, to);
 		ret->act |= drop_units(map, ret->slot, from, to);
@@ -582,6 +595,7 @@ static u32 write_landed(struct ht_map *map, const struct ht_request *req, u32 sl
 	u32 from = req->from / HT_UNIT_SECTORS;
 	u32 to = whole ? req->to / HT_UNIT_SECTORS : from + 1;
 	enum ht_list before;
+	u32 act = 0;
 
 	/*
 	 * A piece of a unit that was discarded meanwhile stays discarded: the rest of the unit
@@ -589,13 +603,45 @@ static u32 write_landed(struct ht_map *map, const struct ht_request *req, u32 sl
 	 */
 	if (!whole && !ht_bits_test(valid, from))
 		return 0;
+	/* What could not be read has been written again, perhaps: let a destage find out. */
+	if (s->state == HT_SLOT_STUCK) {
+		s->state = HT_SLOT_LIVE;
+		act = HT_ACT_LIST;
+	}
 	if (ht_bits_all(dirty, from, to))
-		return s->flags & HT_F_CHANGED ? HT_ACT_RECORD : 0;
+		return act | (s->flags & HT_F_CHANGED ? HT_ACT_RECORD : 0);
 
 	before = ht_list_of(map, slot);
 	ht_bits_set(valid, from, to);
 	ht_bits_set(dirty, from, to);
-	return changed(s) | (before != HT_LIST_DIRTY ? HT_ACT_LIST : 0);
+	return act | changed(s) | (before != HT_LIST_DIRTY ? HT_ACT_LIST : 0);
+}
+
+bool ht_slot_failed(struct ht_map *map, const struct ht_request *req, u32 slot, bool medium,
+		    u32 *ret_act)
+{
+	u32 from = req->from / HT_UNIT_SECTORS;
+	u32 to = (req->to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+	const u16 *valid = ht_slot_bits(map, slot, HT_VALID);
+	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
+	struct ht_slot *s = slot_of(map, slot);
+	bool all_clean = true;
+	u32 forgotten;
+
+	*ret_act = 0;
+	if (medium && !(s->flags & HT_F_BAD)) {
+		s->flags |= HT_F_BAD;
+		*ret_act |= changed(s) | HT_ACT_HURRY;
+	}
+	for (u32 unit = from; unit < to; unit++) {
+		if (ht_bits_test(dirty, unit))
+			all_clean = false;
+		else if (ht_bits_test(valid, unit))
+			*ret_act |= drop_units(map, slot, unit, unit + 1);
+	}
+	if (ht_forget(map, slot, &forgotten))
+		*ret_act |= forgotten;
+	return all_clean;
 }
 
 /* Nobody knows what it has left in the slot, so home has no copy of that. */

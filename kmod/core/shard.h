@@ -32,12 +32,15 @@ enum ht_verdict {
 
 /* What else the caller has to do; bits, returned beside verdicts. */
 #define HT_ACT_RECORD (1U << 0) /* the slot's record sector must be written some time */
-#define HT_ACT_FREE (1U << 1)   /* the slot was unhashed and is recorded free: to the pool */
+#define HT_ACT_FREE (1U << 1)   /* the slot was unhashed and is recorded free: to the pool, or
+				 * retired; ht_list_of() knows
+				 */
 #define HT_ACT_LIST (1U << 2)   /* the slot belongs on another list now: ht_list_of() */
 #define HT_ACT_FETCH (1U << 3)  /* first read of a fetched slot: that FETCH was timely */
 #define HT_ACT_UNUSED (1U << 4) /* a fetched slot left without being read */
 #define HT_ACT_LOST (1U << 5)   /* the lost map must be written some time */
 #define HT_ACT_TRIM (1U << 6)   /* its home may be trimmed now: take it off its list and do so */
+#define HT_ACT_HURRY (1U << 7)  /* the slot is bad: ht_engine_hurry() its dirty units home */
 
 enum ht_request_op {
 	HT_REQ_READ,
@@ -78,6 +81,15 @@ void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_reques
  */
 u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
 	   u8 verdict, bool ok);
+
+/*
+ * Fast failed a request to the slot; after its ht_end(), if the extent still has this slot. What
+ * is clean there is forgotten, and had from home. If it is the medium that failed, the slot takes
+ * nothing new and is retired once it is empty. False if the request met dirty units: only fast
+ * has those.
+ */
+bool ht_slot_failed(struct ht_map *map, const struct ht_request *req, u32 slot, bool medium,
+		    u32 *ret_act);
 
 /* Hashes a free slot under an extent that has none. */
 void ht_admit(struct ht_map *map, u32 slot, u32 extent, enum ht_slot_state state);

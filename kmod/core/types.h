@@ -47,7 +47,8 @@ enum ht_slot_state {
 	HT_SLOT_TRIM,      /* hashed, emptied by a discard: its home is trimmed when no record
 			    * claims it any more, see move.h
 			    */
-	HT_SLOT_BAD,       /* retired: the medium failed there */
+	HT_SLOT_STUCK,     /* live, and fast cannot read some dirty units: no destage until a write */
+	HT_SLOT_BAD,       /* retired: the medium failed there; not hashed */
 };
 
 /* Slot flags. The record is what the metadata on fast says about the slot. */
@@ -56,18 +57,21 @@ enum ht_slot_state {
 #define HT_F_STALE (1U << 2)    /* a record may claim units that have been dropped since */
 #define HT_F_FETCHED (1U << 3)  /* brought by a FETCH, and not read since */
 #define HT_F_DONE (1U << 4)     /* its owner said DONE: destage and forget it first */
-#define HT_F_CANCEL (1U << 5)   /* the fill in flight is overtaken by a write */
+#define HT_F_DROPPED (1U << 5)  /* stale, and since the newest submitted record */
 #define HT_F_LATE (1U << 6)     /* a read waits for the fill in flight */
 #define HT_F_HOME (1U << 7)     /* home was written behind it: flush bulk before its next record */
+#define HT_F_BAD (1U << 8)      /* the medium failed there: takes nothing new, retired when empty */
 
 enum ht_list {
-	HT_LIST_NONE = 0, /* taken off: owned by a transfer, or bad */
+	HT_LIST_NONE = 0, /* taken off: owned by a transfer */
 	HT_LIST_FREE,     /* not hashed, recorded free */
 	HT_LIST_EMPTY,    /* hashed without units: a write is on its way, or a commit must pass */
 	HT_LIST_CLEAN,    /* no unit dirty */
 	HT_LIST_DIRTY,    /* some unit dirty */
 	HT_LIST_AGED,     /* dirty too: past the spread mark, and left dirty there */
 	HT_LIST_EARLY,    /* dirty too: its owner said DONE */
+	HT_LIST_STUCK,    /* dirty too: cannot be destaged */
+	HT_LIST_BAD,      /* retired */
 	HT_LISTS
 };
 
@@ -84,11 +88,11 @@ struct ht_slot {
 	u32 fetch;        /* number of the FETCH that brought it */
 	u16 readers;      /* requests in flight */
 	u16 writers;
+	u16 flags;
 	u8 state;         /* enum ht_slot_state */
-	u8 flags;
 	u8 list;          /* enum ht_list */
 	u8 touched;       /* read since its list last looked */
-	u16 group;
+	u8 group;
 	u8 klass;         /* enum hintier_class */
 	u8 depth;         /* in its chain, saturated */
 	u64 object;       /* what it belongs to, as the agent numbers it */

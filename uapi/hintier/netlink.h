@@ -134,6 +134,7 @@ enum hintier_counter {
 	HINTIER_C_ERRORS_BULK,
 	HINTIER_C_DROPPED_VOLATILE_BYTES, /* dirty units dropped because their owner can do without */
 	HINTIER_C_DROPS_REFUSED,       /* drops that became destages: the lost map was full */
+	HINTIER_C_SLOTS_RETIRED,       /* for good, because the medium failed there */
 	HINTIER_COUNTERS
 };
 

@@ -278,9 +278,13 @@ ht_refusal decode_states(const ht_header& h, const Sector& a, const Sector& b, h
 
 TEST(State, TheNewerCopyCounts) {
     const ht_header h = header();
-    const Sector old = state_sector(h, {.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9});
-    const Sector young = state_sector(
-        h, {.flags = HT_STATE_CLEAN_STOP, .seq = 42, .epoch = 2, .commit_seq = 1ULL << 40});
+    const Sector old =
+        state_sector(h, {.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9, .extents = 0});
+    const Sector young = state_sector(h, {.flags = HT_STATE_CLEAN_STOP,
+                                          .seq = 42,
+                                          .epoch = 2,
+                                          .commit_seq = 1ULL << 40,
+                                          .extents = 77});
     for (bool swap : {false, true}) {
         ht_state out{};
         ASSERT_EQ(decode_states(h, swap ? young : old, swap ? old : young, &out), HT_OK);
@@ -288,13 +292,16 @@ TEST(State, TheNewerCopyCounts) {
         EXPECT_EQ(out.flags, HT_STATE_CLEAN_STOP);
         EXPECT_EQ(out.epoch, 2U);
         EXPECT_EQ(out.commit_seq, 1ULL << 40);
+        EXPECT_EQ(out.extents, 77U);
     }
 }
 
 TEST(State, ATornCopyLeavesTheOther) {
     const ht_header h = header();
-    const Sector old = state_sector(h, {.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9});
-    Sector torn = state_sector(h, {.flags = 0, .seq = 42, .epoch = 1, .commit_seq = 10});
+    const Sector old =
+        state_sector(h, {.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9, .extents = 0});
+    Sector torn =
+        state_sector(h, {.flags = 0, .seq = 42, .epoch = 1, .commit_seq = 10, .extents = 0});
     torn[16] ^= 0xff;
     ht_state out{};
     ASSERT_EQ(decode_states(h, torn, old, &out), HT_OK);
@@ -304,7 +311,8 @@ TEST(State, ATornCopyLeavesTheOther) {
 
 TEST(State, BelongsToOnePairAndRole) {
     const ht_header h = header(HT_ROLE_FAST);
-    const Sector sector = state_sector(h, {.flags = 0, .seq = 1, .epoch = 1, .commit_seq = 0});
+    const Sector sector =
+        state_sector(h, {.flags = 0, .seq = 1, .epoch = 1, .commit_seq = 0, .extents = 0});
     ht_header other = h;
     other.uuid[0] ^= 1;
     ht_state out{};
@@ -452,6 +460,32 @@ TEST(Records, UnknownClassesAndGroupsAreRefused) {
     r.group = HINTIER_GROUPS;
     ht_record_put(&geo, sector.data(), 0, &r);
     EXPECT_EQ(ht_record_get(&geo, sector.data(), 0, &out), HT_REFUSE_RECORD);
+}
+
+TEST(Records, BadSlotsAreKeptUsedOrNot) {
+    const ht_header h = header();
+    const ht_geometry geo = geometry();
+    Sector sector;
+    ht_records_init(h.uuid, &geo, 0, sector.data());
+    ht_record retired{}, r = some_record(geo, 1), out{};
+    retired.bad = r.bad = true;
+    ht_record_put(&geo, sector.data(), 0, &retired);
+    ht_record_put(&geo, sector.data(), 1, &r);
+    ASSERT_EQ(ht_record_get(&geo, sector.data(), 0, &out), HT_OK);
+    EXPECT_TRUE(out.bad && !out.used);
+    ASSERT_EQ(ht_record_get(&geo, sector.data(), 1, &out), HT_OK);
+    EXPECT_TRUE(out.bad && out.used);
+    EXPECT_EQ(out.extent, r.extent);
+    EXPECT_EQ(out.klass, r.klass);
+    ASSERT_EQ(ht_record_get(&geo, sector.data(), 2, &out), HT_OK);
+    EXPECT_FALSE(out.bad || out.used);
+
+    // Byte 7 of a record has the key's topmost bits.
+    for (const int bit : {0, 5}) {
+        Sector damaged = sector;
+        damaged[16 + 7] ^= u8(1 << bit);
+        EXPECT_EQ(ht_record_get(&geo, damaged.data(), 0, &out), HT_REFUSE_RECORD);
+    }
 }
 
 TEST(Records, DirtyUnitsThatAreNotValidAreRefused) {

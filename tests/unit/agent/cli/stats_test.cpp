@@ -127,7 +127,7 @@ TEST(Status, JsonHasTheShapeThatScriptsRead) {
     DmDevice tier;
     tier.name = "kv0";
     tier.id = stats->id;
-    std::string line = "writethrough 128 1000 700 100 200 3 2 1 2 3 4 5 6 7 8 9 10 11 12 13 14";
+    std::string line = "writethrough 128 1000 700 100 200 3 2 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 21 15";
     tier.targets.push_back({0, 1, "hintier", line});
     Json json = status_json(tier, *stats);
     EXPECT_EQ(json["name"], "kv0");
@@ -143,6 +143,7 @@ TEST(Status, JsonHasTheShapeThatScriptsRead) {
     EXPECT_EQ(json["dm_status"], line);
     EXPECT_EQ(json["target"]["moving_in"], 3);
     EXPECT_EQ(json["target"]["errors_bulk"], 14);
+    EXPECT_EQ(json["target"]["slots_bad"], 15);
 
     std::string text = status_text(tier, *stats);
     EXPECT_NE(text.find("75.0 % from fast"), std::string::npos) << text;
