@@ -60,8 +60,14 @@ static const char *check_pair(const struct ht_tier *t, const struct ht_header *f
 		return "devices belong to different pairs";
 	if (extent_sectors != ht_extent_sectors(&fast->geo))
 		return "extent size differs from the one the pair was formatted with";
-	if (t->ti->len != (u64)fast->geo.extents << fast->geo.extent_shift)
+	if (t->ti->len < (u64)fast->geo.extents << fast->geo.extent_shift ||
+	    t->ti->len & (extent_sectors - 1))
 		return "table length differs from the tier's size: whole extents of bulk behind its data offset";
+	/* A longer table lets the tier grow with its bulk device. */
+	if (fast->geo.home_start + t->ti->len > bdev_nr_sectors(t->bulk->bdev))
+		return "table length differs from the tier's size: the bulk device is smaller";
+	if (t->ti->len >> fast->geo.extent_shift >= HT_NIL)
+		return ht_refusal_text(HT_REFUSE_LARGE);
 	return NULL;
 }
 
@@ -83,6 +89,7 @@ const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors)
 		error = check_pair(t, &fast, &bulk, extent_sectors);
 	if (!error) {
 		t->map.geo = fast.geo;
+		t->map.geo.extents = t->ti->len >> fast.geo.extent_shift;
 		memcpy(t->uuid, fast.uuid, sizeof(t->uuid));
 	}
 	free_page((unsigned long)page);
@@ -206,15 +213,18 @@ int ht_meta_load(struct ht_tier *t)
 	if (r)
 		return r;
 	trust = ht_pair_load(&t->pair, &fast, &bulk, t->discard_dirty);
-	r = load_records(t, trust, &dirty);
-	if (!r)
-		r = ht_lostmap_load(t);
-	if (r)
-		return r;
-	/* Bulk alone does not know what is lost, either. */
-	dirty = dirty || t->map.lost.used;
-	t->map.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
-	why = ht_pair_judge(&t->pair, dirty);
+	why = ht_pair_resize(&t->pair, t->map.geo.extents);
+	if (why == HT_OK) {
+		r = load_records(t, trust, &dirty);
+		if (!r)
+			r = ht_lostmap_load(t);
+		if (r)
+			return r;
+		/* Bulk alone does not know what is lost, either. */
+		dirty = dirty || t->map.lost.used;
+		t->map.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
+		why = ht_pair_judge(&t->pair, dirty);
+	}
 	if (why != HT_OK) {
 		DMERR("%pg: %s", t->fast->bdev, ht_refusal_text(why));
 		return -EUCLEAN;
@@ -228,8 +238,8 @@ int ht_meta_load(struct ht_tier *t)
 /* Says on both devices what core/pair.h wants said. */
 static int reach(struct ht_tier *t, enum ht_pair_goal goal)
 {
-	enum ht_pair_action action = ht_pair_begin(&t->pair, goal, ht_engine_dirty(&t->engine) ||
-								   t->map.lost.used);
+	bool dirty = ht_engine_all_dirty(&t->engine) || t->map.lost.used;
+	enum ht_pair_action action = ht_pair_begin(&t->pair, goal, dirty);
 	int r = 0;
 
 	for (; action != HT_PAIR_DONE; action = ht_pair_next(&t->pair, !r)) {

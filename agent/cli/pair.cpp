@@ -42,6 +42,20 @@ Result<std::optional<ht_state>> read_state(const Disk& disk, const ht_header& he
     return std::optional(state);
 }
 
+// A tier that has grown since `format` says so in its states.
+Result<Pair> grown(const Disk& fast, const Disk& bulk, Pair pair) {
+    std::uint64_t extents = pair.fast.geo.extents;
+    for (auto [disk, header] : {std::pair(&fast, &pair.fast), std::pair(&bulk, &pair.bulk)}) {
+        auto state = read_state(*disk, *header);
+        if (!state) return Failure(state.error());
+        if (*state) extents = std::max<std::uint64_t>(extents, (*state)->extents);
+    }
+    if (extents > pair.extents_of(bulk))
+        return fail(EINVAL, "{}: {}", bulk.path, ht_refusal_text(HT_REFUSE_BULK_SMALL));
+    pair.resize(extents);
+    return pair;
+}
+
 bool any_dirty(const ht_geometry& geo, const ht_record& record) {
     return record.used && std::any_of(record.dirty, record.dirty + geo.words,
                                       [](std::uint16_t bits) { return bits != 0; });
@@ -215,6 +229,15 @@ Result<std::optional<std::string>> describe_ours(const Disk& disk) {
     return text + (dirty ? ", whose fast device may hold newer data" : ", complete in itself");
 }
 
+std::uint64_t Pair::extents_of(const Disk& bulk_disk) const {
+    const std::uint64_t sectors = bulk_disk.bytes / HT_SECTOR_BYTES;
+    return (sectors - bulk.geo.home_start) >> bulk.geo.extent_shift;
+}
+
+void Pair::resize(std::uint64_t extents) {
+    fast.geo.extents = bulk.geo.extents = static_cast<std::uint32_t>(extents);
+}
+
 std::uint64_t Pair::extent_bytes() const {
     return byte_of(1ULL << fast.geo.extent_shift);
 }
@@ -249,7 +272,7 @@ Result<Pair> read_pair(const Disk& fast, const Disk& bulk) {
         return fail(EINVAL, "{}: {}", fast.path, ht_refusal_text(why));
     if (ht_refusal why = ht_header_fits(&*bulk_header, bulk.bytes / HT_SECTOR_BYTES); why != HT_OK)
         return fail(EINVAL, "{}: {}", bulk.path, ht_refusal_text(why));
-    return Pair{*fast_header, *bulk_header};
+    return grown(fast, bulk, {*fast_header, *bulk_header});
 }
 
 Result<Pair> plan_pair(std::uint64_t fast_bytes, std::uint64_t bulk_bytes,

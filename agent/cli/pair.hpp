@@ -39,10 +39,13 @@ struct Pair {
     std::uint64_t extent_bytes() const;
     std::uint64_t tier_bytes() const;
     std::uint64_t tier_sectors() const;
-    std::uint64_t fast_bytes() const; // room for data
+    std::uint64_t fast_bytes() const;                      // room for data
+    std::uint64_t extents_of(const Disk& bulk_disk) const; // that fit there
+    void resize(std::uint64_t extents);
 };
 
-// Both headers, each in its role and of one pair, and fitting the devices.
+// Both headers, each in its role and of one pair, and fitting the devices; with the tier's size of
+// now.
 Result<Pair> read_pair(const Disk& fast, const Disk& bulk);
 
 // The headers of a new, empty pair.

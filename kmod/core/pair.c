@@ -13,11 +13,20 @@ enum ht_trust ht_pair_load(struct ht_pair *pair, const struct ht_state *fast,
 	pair->fast = *fast;
 	pair->bulk = *bulk;
 	pair->commit_seq = fast->commit_seq;
+	pair->extents = fast->extents > bulk->extents ? fast->extents : bulk->extents;
 	pair->discard_dirty = discard_dirty;
 	pair->differ = fast->epoch != bulk->epoch && !moving;
 	if (!pair->differ)
 		return HT_TRUST_ALL;
 	return discard_dirty ? HT_TRUST_NONE : HT_TRUST_DIRTY;
+}
+
+enum ht_refusal ht_pair_resize(struct ht_pair *pair, u64 extents)
+{
+	if (extents < pair->extents)
+		return HT_REFUSE_SHRUNK;
+	pair->extents = extents;
+	return HT_OK;
 }
 
 enum ht_refusal ht_pair_judge(const struct ht_pair *pair, bool dirty)
@@ -37,6 +46,7 @@ static enum ht_pair_action write_fast(struct ht_pair *pair, u32 flags, u64 epoch
 	pair->next.seq = pair->fast.seq + 1;
 	pair->next.epoch = epoch;
 	pair->next.commit_seq = pair->commit_seq;
+	pair->next.extents = pair->extents;
 	return HT_PAIR_WRITE_FAST;
 }
 
@@ -46,6 +56,7 @@ static enum ht_pair_action write_bulk(struct ht_pair *pair, u32 flags, u64 epoch
 	pair->next.seq = pair->bulk.seq + 1;
 	pair->next.epoch = epoch;
 	pair->next.commit_seq = pair->commit_seq;
+	pair->next.extents = pair->extents;
 	return HT_PAIR_WRITE_BULK;
 }
 

@@ -49,6 +49,7 @@ struct ht_pair {
 	struct ht_state bulk;
 	struct ht_state next; /* what the action writes */
 	u64 commit_seq;       /* newest number given to a record sector */
+	u64 extents;          /* of the tier; written with every state */
 	bool discard_dirty;   /* give up what is dirty on a fast device that does not agree */
 	bool differ;          /* the epochs: clean units are void */
 	bool running;         /* both devices are in use */
@@ -63,6 +64,8 @@ struct ht_pair {
 /* Takes the states that were read; answers how far the records on fast are to be trusted. */
 enum ht_trust ht_pair_load(struct ht_pair *pair, const struct ht_state *fast,
 			   const struct ht_state *bulk, bool discard_dirty);
+/* The size that the tier is to have from now on: HT_REFUSE_SHRUNK if it had a larger one. */
+enum ht_refusal ht_pair_resize(struct ht_pair *pair, u64 extents);
 /* After the records: HT_REFUSE_DIRTY if something may be dirty and cannot be trusted. */
 enum ht_refusal ht_pair_judge(const struct ht_pair *pair, bool dirty);
 

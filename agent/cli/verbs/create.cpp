@@ -24,6 +24,7 @@ struct Options {
     std::string mode;
     std::vector<std::string> tunables; // key=value
     bool discard_dirty = false;
+    bool grow = false;
     bool print_table = false;
 };
 
@@ -106,6 +107,7 @@ Result<Exit> create(const Options& options, bool json) {
     if (!bulk) return Failure(bulk.error());
     auto pair = read_pair(*fast, *bulk);
     if (!pair) return Failure(pair.error());
+    if (options.grow) pair->resize(pair->extents_of(*bulk));
 
     DmTarget target;
     target.length = pair->tier_sectors();
@@ -146,6 +148,8 @@ void add_create(CLI::App& app, Command& command) {
                must_parse(parse_tunable))
         .flag("--discard-dirty", options->discard_dirty,
               "give up what is dirty in a fast device that bulk went on without")
+        .flag("--grow", options->grow,
+              "let the tier take all of a bulk device that has become larger")
         .flag("--print-table", options->print_table, "print dmsetup's table line, do nothing")
         .action([options, &command] { return create(*options, command.json); });
 }
