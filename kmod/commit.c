@@ -142,6 +142,7 @@ static u8 write_lost(struct ht_tier *t, u32 count)
 
 struct gathering {
 	struct ht_record record;
+	bool homes;             /* see ht_record_gather() */
 	u32 needs;              /* HT_GATHER_* */
 };
 
@@ -157,7 +158,7 @@ static void gather_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, voi
 
 	if (nothing_to_say(&t->map.slots[slot]))
 		return;
-	g->needs = ht_record_gather(&t->map, slot, &g->record);
+	g->needs = ht_record_gather(&t->map, slot, g->homes, &g->record);
 	if (g->needs & HT_GATHER_AGAIN)
 		ht_record_later(t, slot);
 }
@@ -179,7 +180,7 @@ static unsigned long *block_news(struct ht_tier *t, u32 nth)
 }
 
 /* Fills the page of the round's nth block; returns what its records need. */
-static u32 gather_block(struct ht_tier *t, u64 seq, u32 nth, u32 *records)
+static u32 gather_block(struct ht_tier *t, const struct ht_commit *c, u32 nth, u32 *records)
 {
 	const struct ht_geometry *geo = &t->map.geo;
 	const u32 block = t->batch[nth], first = (block << HT_BLOCK_SHIFT) * geo->per_sector;
@@ -198,6 +199,7 @@ static u32 gather_block(struct ht_tier *t, u64 seq, u32 nth, u32 *records)
 			if (nothing_to_say(&t->map.slots[slot]))
 				continue;
 			memset(&g, 0, sizeof(g));
+			g.homes = c->homes;
 			ht_visit_slot(t, slot, gather_slot, &g);
 			if (g.needs) {
 				__set_bit(slot - first, news);
@@ -207,32 +209,9 @@ static u32 gather_block(struct ht_tier *t, u64 seq, u32 nth, u32 *records)
 			if (g.record.used || g.record.bad)
 				ht_record_put(geo, sector, slot % geo->per_sector, &g.record);
 		}
-		ht_records_seal(t->uuid, index, seq, sector);
+		ht_records_seal(t->uuid, index, c->seq, sector);
 	}
 	return all;
-}
-
-/* Takes changed blocks into this round; returns how many records in them have changed. */
-static u32 gather(struct ht_tier *t, const struct ht_commit *c, struct ht_commit_done *done)
-{
-	u32 block = c->cursor, records = 0;
-
-	done->count = 0;
-	done->needs = 0;
-	while (done->count < HT_COMMIT_BLOCKS) {
-		block = find_next_bit(t->changed, t->nr_blocks, block);
-		if (block >= t->nr_blocks)
-			break;
-		clear_bit(block, t->changed);
-		/* Cleared first: what changes while we look sets it again. */
-		smp_mb__after_atomic();
-		t->batch[done->count] = block++;
-		done->needs |= gather_block(t, c->seq, done->count++, &records);
-		cond_resched();
-	}
-	done->next = block;
-	done->more = done->count == HT_COMMIT_BLOCKS;
-	return records;
 }
 
 /* `context` is the sector that is durable now, or NULL if it is not. */
@@ -250,24 +229,57 @@ static void publish_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, vo
 	ht_act(t, slot, ht_record_publish(&t->map, slot, &record), 0);
 }
 
-static void publish(struct ht_tier *t, u32 count, bool ok)
+/* The round's nth block is durable, or is not. */
+static void publish_block(struct ht_tier *t, u32 nth, bool ok)
 {
 	const struct ht_geometry *geo = &t->map.geo;
+	const u32 first = (t->batch[nth] << HT_BLOCK_SHIFT) * geo->per_sector;
+	u32 record;
 
+	/* A record without news says what it said before: nothing follows from it. */
+	for_each_set_bit(record, block_news(t, nth), HT_BLOCK_SECTORS * geo->per_sector) {
+		void *sector = block_page(t, nth) + record / geo->per_sector * HT_SECTOR_BYTES;
+
+		ht_visit_slot(t, first + record, publish_slot, ok ? sector : NULL);
+	}
+	if (!ok)
+		set_bit(t->batch[nth], t->changed);
+}
+
+static void publish(struct ht_tier *t, u32 count, bool ok)
+{
 	for (u32 i = 0; i < count; i++) {
-		const u32 first = (t->batch[i] << HT_BLOCK_SHIFT) * geo->per_sector;
-		u32 nth;
-
-		/* A record without news says what it said before: nothing follows from it. */
-		for_each_set_bit(nth, block_news(t, i), HT_BLOCK_SECTORS * geo->per_sector) {
-			void *sector = block_page(t, i) + nth / geo->per_sector * HT_SECTOR_BYTES;
-
-			ht_visit_slot(t, first + nth, publish_slot, ok ? sector : NULL);
-		}
-		if (!ok)
-			set_bit(t->batch[i], t->changed);
+		publish_block(t, i, ok);
 		cond_resched();
 	}
+}
+
+/* Takes changed blocks into this round; returns how many records in them have changed. */
+static u32 gather(struct ht_tier *t, const struct ht_commit *c, struct ht_commit_done *done)
+{
+	u32 block = c->cursor, records = 0, needs;
+
+	done->count = 0;
+	done->needs = 0;
+	while (done->count < HT_COMMIT_BLOCKS) {
+		block = find_next_bit(t->changed, t->nr_blocks, block);
+		if (block >= t->nr_blocks)
+			break;
+		clear_bit(block, t->changed);
+		/* Cleared first: what changes while we look sets it again. */
+		smp_mb__after_atomic();
+		t->batch[done->count] = block++;
+		needs = gather_block(t, c, done->count, &records);
+		if (needs & HT_GATHER_HELD)
+			publish_block(t, done->count, false);
+		else
+			done->count++;
+		done->needs |= needs;
+		cond_resched();
+	}
+	done->next = block;
+	done->more = done->count == HT_COMMIT_BLOCKS;
+	return records;
 }
 
 /* ---- the commit ---------------------------------------------------------------------------- */
@@ -395,12 +407,15 @@ int ht_commit(struct ht_tier *t)
 	run(t, &commit, why);
 	mutex_unlock(&t->commit_mutex);
 
-	if (commit.failed)
+	if (!ht_commit_whole(&commit))
 		ht_worker_pause(t);
+	/* What it could not say without bulk. */
+	if (!commit.failed && !commit.homes)
+		ht_commit_later(t);
 	release(t, &commit, &waiters);
 	ht_trim_kick(t);
 	ht_worker_kick(t);
-	return commit.failed ? -EIO : 0;
+	return ht_commit_whole(&commit) ? 0 : -EIO;
 }
 
 void ht_commit_kick(struct ht_tier *t)

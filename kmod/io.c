@@ -336,10 +336,8 @@ static bool slots_failed(struct ht_tier *t, struct ht_io *io, bool medium)
 	for (u32 i = 0; i < io->count; i++) {
 		req.to = i + 1 < io->count ? whole : io->to;
 		shard = ht_shard_lock(t, req.extent, &flags);
-		if (ht_lookup(&t->map, req.extent) == io->slot + i) {
-			clean &= ht_slot_failed(&t->map, &req, io->slot + i, medium, &act);
-			ht_act(t, io->slot + i, act, 0);
-		}
+		clean &= ht_slot_failed(&t->map, &req, io->slot + i, medium, &act);
+		ht_act(t, io->slot + i, act, 0);
 		ht_shard_unlock(shard, flags);
 		req.extent++;
 		req.from = 0;
@@ -397,11 +395,9 @@ static void note_failure(struct ht_tier *t, struct ht_io *io, struct ht_ended *e
 }
 
 /* Carries out what core/fate.h says of a request that has met with more than success. */
-static int follow(struct ht_tier *t, struct bio *bio, struct ht_io *io, struct ht_ended *e,
+static int follow(struct ht_tier *t, struct bio *bio, struct ht_io *io, const struct ht_ended *e,
 		  blk_status_t *status)
 {
-	if (ht_fault_is_failure(e->fault))
-		note_failure(t, io, e);
 	switch (ht_fate(&t->map, e)) {
 	case HT_FATE_TELL:
 		return DM_ENDIO_DONE;
@@ -437,6 +433,8 @@ static int end_request(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk
 	};
 	bool ok = ht_ended_ok(&t->map, &e);
 
+	if (unlikely(ht_fault_is_failure(e.fault)))
+		note_failure(t, io, &e);
 	if (io->flags & HT_IO_READING)
 		end_reading(t, io);
 	if (io->flags & HT_IO_HELD) {

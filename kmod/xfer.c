@@ -141,8 +141,8 @@ static bool settle(struct ht_xfer *x, bool ok)
 {
 	struct ht_tier *t = x->tier;
 	struct ht_slot *s = &t->map.slots[x->move.slot];
-	bool done = s->flags & (HT_F_DONE | HT_F_BAD), good;
-	u32 act, more;
+	bool good;
+	u32 act;
 
 	if (is_fill(x)) {
 		act = ht_fill_finish(&t->map, &x->move, ok, &good);
@@ -152,8 +152,6 @@ static bool settle(struct ht_xfer *x, bool ok)
 		s->flags &= ~HT_F_LATE;
 	} else {
 		act = ht_destage_finish(&t->map, &x->move, ok, &good);
-		if (good && done && ht_forget(&t->map, x->move.slot, &more))
-			act |= more;
 	}
 	ht_pool_place(t, x->move.slot, act);
 	return good;
@@ -219,7 +217,7 @@ static void finish(struct ht_xfer *x, bool ok)
 		if (fast)
 			atomic_set(&t->suspect, 1);
 		/* A bad place concerns its own slot; a device that fails, all that go there. */
-		if (!is_fill(x) && !x->move.unread) {
+		if (!is_fill(x) && !(fast && x->move.bad)) {
 			WRITE_ONCE(t->destage_failed, true);
 			ht_worker_pause(t);
 		}

@@ -62,6 +62,26 @@ static enum ht_commit_action fail(struct ht_commit *c, const struct ht_commit_do
 	return go(c, STEP_BYPASS, HT_COMMIT_STATE);
 }
 
+/* Bulk cannot be flushed: what of this round does not depend on it? */
+static enum ht_commit_action go_without_homes(struct ht_commit *c)
+{
+	c->homes = false;
+	if (c->bypass)
+		return revert(c);
+	if (!c->count && !c->lost)
+		return finish(c);
+	c->again = true;
+	return go(c, STEP_REVERT, HT_COMMIT_REVERT);
+}
+
+static enum ht_commit_action reverted(struct ht_commit *c)
+{
+	if (!c->again)
+		return finish(c);
+	c->again = false;
+	return begin_round(c);
+}
+
 static enum ht_commit_action gathered(struct ht_commit *c, const struct ht_commit_done *done)
 {
 	bool asked = c->why & (HT_COMMIT_FOR_FLUSH | HT_COMMIT_FOR_PROBE);
@@ -70,10 +90,14 @@ static enum ht_commit_action gathered(struct ht_commit *c, const struct ht_commi
 	c->lost = done->lost;
 	c->next = done->next;
 	c->more = done->more && done->next > c->cursor;
+	c->held |= !!(done->needs & HT_GATHER_HELD);
+	/* R10: records that let go of what was dropped come after the map, and that after homes. */
+	if (!c->homes && c->lost)
+		return revert(c);
 	if (!c->count && !c->lost && !asked)
 		return finish(c);
 	/* A unit leaves the lost map after its home, if that is where it was written. */
-	if ((c->why & HT_COMMIT_FOR_FLUSH) || (done->needs & HT_GATHER_BULK) || c->lost)
+	if (c->homes && ((c->why & HT_COMMIT_FOR_FLUSH) || (done->needs & HT_GATHER_BULK) || c->lost))
 		return go(c, STEP_TAKE, HT_COMMIT_TAKE);
 	return flush(c, STEP_FLUSH_DATA, HT_ON_FAST);
 }
@@ -89,8 +113,10 @@ static enum ht_commit_action taken(struct ht_commit *c, const struct ht_commit_d
 
 static enum ht_commit_action data_flushed(struct ht_commit *c, const struct ht_commit_done *done)
 {
-	if (c->broken)
+	if (c->broken & HT_ON_FAST)
 		return fail(c, done);
+	if (c->broken)
+		return go_without_homes(c);
 	if (c->lost)
 		return go(c, STEP_WRITE_LOST, HT_COMMIT_WRITE_LOST);
 	return c->count ? go(c, STEP_WRITE, HT_COMMIT_WRITE) : finish(c);
@@ -111,6 +137,7 @@ enum ht_commit_action ht_commit_begin(struct ht_commit *c, struct ht_map *map,
 	c->map = map;
 	c->pair = pair;
 	c->why = (u8)why;
+	c->homes = true;
 	if (map->mode == HINTIER_MODE_FAIL) {
 		c->failed = true;
 		return finish(c);
@@ -185,6 +212,8 @@ enum ht_commit_action ht_commit_next(struct ht_commit *c, const struct ht_commit
 		c->map->mode = said == HT_PAIR_DONE ? HINTIER_MODE_BYPASS : HINTIER_MODE_FAIL;
 		c->pair->owed = true;
 		return revert(c);
+	case STEP_REVERT:
+		return reverted(c);
 	default:
 		return finish(c);
 	}
@@ -192,12 +221,15 @@ enum ht_commit_action ht_commit_next(struct ht_commit *c, const struct ht_commit
 
 enum ht_told ht_commit_tell(const struct ht_commit *c, enum ht_waiter who)
 {
-	if (who == HT_WAITS_TURN) {
+	bool failed = c->failed || c->held;
+
+	switch (who) {
+	case HT_WAITS_TURN:
 		/* Without fast the answer is another one, and says more than an error here. */
-		return c->failed && c->map->mode < HINTIER_MODE_BYPASS ? HT_TOLD_ERROR :
-									 HT_TOLD_AGAIN;
+		return failed && c->map->mode < HINTIER_MODE_BYPASS ? HT_TOLD_ERROR : HT_TOLD_AGAIN;
+	case HT_WAITS_FUA:
+		return failed || c->bypass ? HT_TOLD_ERROR : HT_TOLD_DONE;
+	default:
+		return ht_commit_whole(c) ? HT_TOLD_DONE : HT_TOLD_ERROR;
 	}
-	if (c->failed || (who == HT_WAITS_FUA && c->bypass))
-		return HT_TOLD_ERROR;
-	return HT_TOLD_DONE;
 }

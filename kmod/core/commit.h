@@ -14,6 +14,9 @@
  *            6 publish each record (record.h) and entry (lost.h)
  *   failure  of fast: it is given up (bypass, pair.h); of bulk's flush: bulk counts as written
  *            again. What was gathered is reverted, nothing of it is published.
+ *   no bulk  After a failed flush of bulk the round begins again without homes: records call dirty
+ *            what slots still have, so that intents and FUA writes to fast need no bulk (C7). A
+ *            sector with a record that cannot is left out.
  *
  * A flush covers what has completed before it is submitted, and only if it succeeds (R1). So
  * TAKE comes before FLUSH, whoever writes bulk says so after the write has completed and before
@@ -33,7 +36,9 @@ HT_CORE_BEGIN
 
 enum ht_commit_action {
 	HT_COMMIT_STATE,   /* write pair->next to bulk, with a flush before and FUA */
-	HT_COMMIT_GATHER,  /* changed sectors from `cursor` on, sealed with `seq`; then the lost map */
+	HT_COMMIT_GATHER,  /* changed sectors from `cursor` on, sealed with `seq`, unless a record is
+			    * HT_GATHER_HELD; then the lost map
+			    */
 	HT_COMMIT_TAKE,    /* was bulk written? from now on it counts as not written */
 	HT_COMMIT_FLUSH,   /* the devices of `flush`, side by side */
 	HT_COMMIT_GIVE,    /* bulk counts as written */
@@ -65,8 +70,17 @@ struct ht_commit {
 	u8 broken;       /* HT_ON_*: failed just now */
 	bool more;
 	bool bypass;     /* began without fast */
-	bool failed;
+	bool homes;      /* bulk has not failed to flush */
+	bool held;       /* some records were left out, because it has */
+	bool again;
+	bool failed;     /* to record what it was to, all of it */
 };
+
+/* Is everything durable that was so complete when it began? */
+static inline bool ht_commit_whole(const struct ht_commit *c)
+{
+	return !c->failed && c->homes;
+}
 
 /* How an action ended; members that it does not name are ignored. */
 struct ht_commit_done {

@@ -23,5 +23,8 @@ enum ht_fate ht_fate(const struct ht_map *map, const struct ht_ended *e)
 	/* Home has it. */
 	if (e->op == HT_REQ_READ && e->clean)
 		return HT_FATE_AGAIN;
+	/* A slot that has just turned bad and held nothing dirty there is not met again. */
+	if (e->clean && e->fault == HT_FAULT_MEDIUM)
+		return HT_FATE_COMMIT;
 	return e->tried ? HT_FATE_FAIL : HT_FATE_COMMIT;
 }

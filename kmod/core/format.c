@@ -301,6 +301,8 @@ enum ht_refusal ht_state_decode(const u8 *uuid, u32 role, const void *copies[HT_
 		/* Numbers near the end of their range would wrap: nobody counted that far. */
 		if ((seq | le64_to_cpu(disk->epoch) | le64_to_cpu(disk->commit_seq)) >> 62)
 			continue;
+		if (le64_to_cpu(disk->extents) >= HT_NIL)
+			continue;
 		if (why == HT_OK && seq <= ret->seq)
 			continue;
 		ret->flags = le32_to_cpu(disk->flags);

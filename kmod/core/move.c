@@ -55,11 +55,13 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 	struct ht_slot *s = slot_of(map, move->slot);
 	u16 *dirty = ht_slot_bits(map, move->slot, HT_DIRTY);
 	u16 *vol = ht_slot_bits(map, move->slot, HT_VOLATILE);
+	u32 act, forgotten;
 
 	s->state = HT_SLOT_LIVE;
 	if (move->bad && !(s->flags & HT_F_BAD))
 		s->flags |= HT_F_BAD | HT_F_CHANGED;
-	if (move->unread && s->gen == move->gen)
+	/* All that can be read is home, or there was nothing of it: another try would be the same. */
+	if (move->unread && (ok || !move->count) && s->gen == move->gen)
 		s->state = HT_SLOT_STUCK;
 	/* Even a failed or overtaken transfer may have written home: a later record waits for it. */
 	s->flags |= HT_F_HOME;
@@ -70,8 +72,11 @@ u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, b
 			vol[w] &= (u16)~move->units[w];
 		}
 		s->flags |= HT_F_CHANGED;
+		act = HT_ACT_RECORD | ht_lost_clear(map, move->extent, move->units);
+		if ((s->flags & (HT_F_DONE | HT_F_BAD)) && ht_forget(map, move->slot, &forgotten))
+			act |= forgotten;
 		s->flags &= ~HT_F_DONE;
-		return HT_ACT_RECORD | ht_lost_clear(map, move->extent, move->units);
+		return act;
 	}
 	return ht_release(map, move->slot) | (s->flags & HT_F_CHANGED ? HT_ACT_RECORD : 0);
 }

@@ -50,7 +50,10 @@ struct ht_move {
 bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret);
 /* A slot that is stuck may be destaged again: its medium may have come back. Returns HT_ACT_*. */
 u32 ht_destage_retry(struct ht_map *map, u32 slot);
-/* HT_ACT_*; *ret_clean tells whether the units count as clean now. */
+/*
+ * HT_ACT_*; *ret_clean tells whether the units count as clean now. A slot that is bad, or whose
+ * owner said DONE, forgets them then.
+ */
 u32 ht_destage_finish(struct ht_map *map, const struct ht_move *move, bool ok, bool *ret_clean);
 
 /*

@@ -27,18 +27,30 @@ static bool recordable(const struct ht_map *map, u32 slot)
 	       ht_list_of(map, slot) != HT_LIST_EMPTY;
 }
 
-u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret)
+/* May what the slot still holds be called dirty, instead of what only its home has been told? */
+static bool may_stay_dirty(const struct ht_map *map, u32 slot)
+{
+	return recordable(map, slot) && !(slot_of(map, slot)->flags & HT_F_STALE) &&
+	       map->bulk == HT_BULK_PARTIAL;
+}
+
+u32 ht_record_gather(struct ht_map *map, u32 slot, bool homes, struct ht_record *ret)
 {
 	struct ht_slot *s = slot_of(map, slot);
 	const u16 *valid = ht_slot_bits(map, slot, HT_VALID);
 	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
 	u16 *rclean = ht_slot_bits(map, slot, HT_RCLEAN);
+	bool early = !homes && (s->flags & HT_F_HOME);
 	u32 needs = 0;
 
 	memset(ret, 0, sizeof(*ret));
+	if (early && !may_stay_dirty(map, slot))
+		return HT_GATHER_HELD;
 	if (s->flags & HT_F_CHANGED)
 		needs |= HT_GATHER_CHANGED;
-	if (s->flags & HT_F_HOME)
+	if (early)
+		needs |= HT_GATHER_AGAIN;
+	else if (s->flags & HT_F_HOME)
 		needs |= HT_GATHER_BULK;
 	s->flags &= ~(HT_F_CHANGED | HT_F_HOME | HT_F_DROPPED);
 	ret->bad = s->flags & HT_F_BAD;
@@ -58,6 +70,8 @@ u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret)
 		 */
 		if (s->writers)
 			ret->dirty[w] |= valid[w] & (u16)~rclean[w];
+		if (early)
+			ret->dirty[w] |= valid[w];
 		if (ret->dirty[w] != dirty[w])
 			needs |= HT_GATHER_AGAIN;
 		rclean[w] |= ret->valid[w] & (u16)~ret->dirty[w];

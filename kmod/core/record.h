@@ -33,8 +33,10 @@ static inline u32 ht_record_sector(const struct ht_geometry *geo, u32 slot)
 #define HT_GATHER_CHANGED (1U << 0) /* the slot differed from its last record */
 #define HT_GATHER_BULK (1U << 1)    /* its home was written behind it: flush bulk first */
 #define HT_GATHER_AGAIN (1U << 2)   /* it says less than it could: gather it again later */
+#define HT_GATHER_HELD (1U << 3)    /* nothing: its sector has to stay as it is, see commit.h */
 
-u32 ht_record_gather(struct ht_map *map, u32 slot, struct ht_record *ret);
+/* `homes`: bulk can be flushed, so that what was written home may be called so. */
+u32 ht_record_gather(struct ht_map *map, u32 slot, bool homes, struct ht_record *ret);
 /*
  * HT_ACT_FREE: the slot was unhashed and goes to the pool; HT_ACT_TRIM: see move.h; HT_ACT_LOST;
  * HT_ACT_RECORD: gather it again.

@@ -670,6 +670,17 @@ static u32 end_home(struct ht_map *map, struct ht_shard *shard, const struct ht_
 				   req->to / HT_UNIT_SECTORS);
 }
 
+/* Nothing holds the slot any more, and no record or nobody wants it. */
+static u32 leave(struct ht_map *map, u32 slot)
+{
+	u32 act;
+
+	if (!(slot_of(map, slot)->flags & HT_F_BAD))
+		return ht_release(map, slot);
+	ht_forget(map, slot, &act);
+	return act;
+}
+
 u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req, u32 slot,
 	   u8 verdict, bool ok)
 {
@@ -691,7 +702,7 @@ u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *
 		else
 			act = write_failed(map, req, slot);
 	}
-	if (!s->readers && !s->writers && !(s->flags & HT_F_RECORDED))
-		act |= ht_release(map, slot);
+	if (!s->readers && !s->writers && (s->flags & (HT_F_RECORDED | HT_F_BAD)) != HT_F_RECORDED)
+		act |= leave(map, slot);
 	return act;
 }

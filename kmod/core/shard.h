@@ -83,8 +83,8 @@ u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *
 	   u8 verdict, bool ok);
 
 /*
- * Fast failed a request to the slot; after its ht_end(), if the extent still has this slot. What
- * is clean there is forgotten, and had from home. If it is the medium that failed, the slot takes
+ * Fast failed a request to the slot; before its ht_end(), so that the slot cannot go. What is
+ * clean there is forgotten, and had from home. If it is the medium that failed, the slot takes
  * nothing new and is retired once it is empty. False if the request met dirty units: only fast
  * has those.
  */

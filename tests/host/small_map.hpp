@@ -94,7 +94,7 @@ public:
     // A commit of one slot in which nothing fails.
     u32 commit(u32 slot, ht_record* ret = nullptr) {
         ht_record record{};
-        ht_record_gather(&map, slot, &record);
+        ht_record_gather(&map, slot, true, &record);
         if (ret) *ret = record;
         return ht_record_publish(&map, slot, &record);
     }

@@ -163,12 +163,34 @@ TEST(Commit, GivesBackWhatAFailedFlushOfBulkLeaves) {
     c.needs = HT_GATHER_BULK;
     c.failing = "flush-both";
     c.failed = HT_ON_BULK;
-    EXPECT_EQ(c.run(), "gather take flush-both give revert");
-    EXPECT_TRUE(c.commit.failed);
+    EXPECT_EQ(c.run(), "gather take flush-both give revert gather flush-fast write flush-fast "
+                       "publish");
     EXPECT_EQ(c.map.mode, HINTIER_MODE_WRITEBACK) << "bulk alone is no reason to give up fast";
+    EXPECT_FALSE(ht_commit_whole(&c.commit));
     EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FLUSH), HT_TOLD_ERROR);
-    EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FUA), HT_TOLD_ERROR);
+    EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FUA), HT_TOLD_DONE) << "C7: fast has all of it";
+    EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_TURN), HT_TOLD_AGAIN);
+
+    c.needs |= HT_GATHER_HELD;
+    c.run();
+    EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FUA), HT_TOLD_ERROR) << "it may be one left out";
     EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_TURN), HT_TOLD_ERROR);
+
+    c.rounds = 0;
+    EXPECT_EQ(c.run(HT_COMMIT_FOR_FLUSH), "gather take flush-both give");
+    EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FLUSH), HT_TOLD_ERROR);
+}
+
+// R10: a record that lets go of what was dropped waits for the map, and the map for homes.
+TEST(Commit, RecordsNothingBesideALostMapThatWaitsForBulk) {
+    CommitRun c;
+    c.lost = 1;
+    c.failing = "flush-both";
+    c.failed = HT_ON_BULK;
+    EXPECT_EQ(c.run(), "gather take flush-both give revert gather revert");
+    EXPECT_TRUE(c.commit.failed);
+    for (const ht_waiter who : {HT_WAITS_FLUSH, HT_WAITS_FUA, HT_WAITS_TURN})
+        EXPECT_EQ(ht_commit_tell(&c.commit, who), HT_TOLD_ERROR);
 }
 
 TEST(Commit, ThatFailsInALaterRoundHasFailed) {

@@ -186,7 +186,9 @@ TEST(Engine, SpreadsOldDirtySlotsOverBothDevices) {
         ht_engine_append(&m.engine, slot, HT_LIST_CLEAN);
     }
     for (u32 i = 0; i < N - 1; i++)
-        EXPECT_EQ(destaged.count(i), i < N - 3 && ht_hash(i >> m.engine.run_shift) >> 29 < 5 ? 1U : 0U) << i;
+        EXPECT_EQ(destaged.count(i),
+                  i < N - 3 && ht_hash(i >> m.engine.run_shift) >> 29 < 5 ? 1U : 0U)
+            << i;
     EXPECT_FALSE(destaged.empty());
     EXPECT_EQ(ht_engine_dirty(&m.engine), N - 1 - destaged.size());
 }

@@ -78,6 +78,8 @@ TEST(Fate, OfFailures) {
     write.clean = true;
     write.tried = true;
     EXPECT_EQ(ht_fate(&map, &write), HT_FATE_FAIL);
+    write.fault = HT_FAULT_MEDIUM;
+    EXPECT_EQ(ht_fate(&map, &write), HT_FATE_COMMIT) << "another bad slot";
     ht_ended home = ended(HT_REQ_WRITE, HT_DO_HOME, HT_FAULT_MEDIUM);
     EXPECT_EQ(ht_fate(&map, &home), HT_FATE_TELL);
 }
@@ -87,8 +89,9 @@ bool fails(SmallMap& m, u8 op, u32 from, u32 to, u32* act) {
     const ht_request r = SmallMap::request(op, X, from, to);
     const ht_answer a = m.begin(r);
     EXPECT_EQ(a.verdict, HT_DO_FAST);
-    m.end(r, a, false);
-    return ht_slot_failed(&m.map, &r, S, true, act);
+    const bool clean = ht_slot_failed(&m.map, &r, S, true, act);
+    *act |= m.end(r, a, false);
+    return clean;
 }
 
 TEST(BadSlot, ThatIsCleanIsRetiredOnceNoRecordClaimsIt) {
@@ -146,9 +149,9 @@ TEST(BadSlot, IsMarkedByTheMediumOnly) {
     m.destage(S);
     const ht_request r = SmallMap::request(HT_REQ_READ, X, 0, 16);
     const ht_answer a = m.begin(r);
-    m.end(r, a, false);
     u32 act = 0;
     EXPECT_TRUE(ht_slot_failed(&m.map, &r, S, false, &act));
+    m.end(r, a, false);
     m.commit(S);
     EXPECT_EQ(ht_list_of(&m.map, S), HT_LIST_FREE);
 }
@@ -246,18 +249,18 @@ TEST(Stale, EndsWithTheCommitThatBeganAfterTheLastDrop) {
     const auto home = [&] { return m.begin(SmallMap::request(HT_REQ_WRITE, X, 1, 2)).verdict; };
     m.begin(SmallMap::request(HT_REQ_DISCARD, X, 0, 8));
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     EXPECT_EQ(home(), HT_DO_COMMIT);
     m.write(X, S, 64, 72);
     ht_record_publish(&m.map, S, &record);
     EXPECT_EQ(home(), HT_DO_HOME) << "neither asking nor another write has put it off";
 
     m.begin(SmallMap::request(HT_REQ_DISCARD, X, 8, 16));
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     m.begin(SmallMap::request(HT_REQ_DISCARD, X, 16, 24));
     ht_record_publish(&m.map, S, &record);
     EXPECT_EQ(home(), HT_DO_COMMIT) << "a record claims what was dropped last";
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     ht_record_revert(&m.map, S);
     m.write(X, S, 64, 72);
     EXPECT_EQ(home(), HT_DO_COMMIT) << "that commit failed";

@@ -325,11 +325,14 @@ TEST(State, BelongsToOnePairAndRole) {
 // R17
 TEST(State, NumbersThatNobodyHasCountedToAreNotBelieved) {
     const ht_header h = header();
-    const Sector good = state_sector(h, {.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9});
-    constexpr u64 FAR = 1ULL << 62;
-    for (const ht_state& wild : {ht_state{.flags = 0, .seq = FAR, .epoch = 1, .commit_seq = 9},
-                                 ht_state{.flags = 0, .seq = 42, .epoch = FAR, .commit_seq = 9},
-                                 ht_state{.flags = 0, .seq = 42, .epoch = 1, .commit_seq = ~0ULL}}) {
+    const ht_state fine{.flags = 0, .seq = 41, .epoch = 1, .commit_seq = 9, .extents = 0};
+    const Sector good = state_sector(h, fine);
+    ht_state seq = fine, epoch = fine, commit_seq = fine, extents = fine;
+    seq.seq = epoch.epoch = 1ULL << 62;
+    epoch.seq = commit_seq.seq = extents.seq = 42;
+    commit_seq.commit_seq = ~0ULL;
+    extents.extents = HT_NIL;
+    for (const ht_state& wild : {seq, epoch, commit_seq, extents}) {
         const Sector sector = state_sector(h, wild);
         ht_state out{};
         ASSERT_EQ(decode_states(h, sector, good, &out), HT_OK);

@@ -224,7 +224,7 @@ TEST(Lost, AWriteToASlotEndsItWhenItsRecordIsDurable) {
     EXPECT_EQ(m.lost(X), 0x2);
     m.map.lost.changed[0] = m.map.lost.changed[1] = 0;
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     EXPECT_EQ(m.map.lost.changed[0] + m.map.lost.changed[1], 0) << "the disk must still say lost";
     EXPECT_TRUE(ht_record_publish(&m.map, S, &record) & HT_ACT_LOST);
     EXPECT_EQ(m.map.lost.changed[0] + m.map.lost.changed[1], 1);
@@ -234,7 +234,7 @@ TEST(Lost, WhatIsDroppedAgainBeforeItsRecordIsDurableStaysLost) {
     SmallMap m = with_lost_units();
     m.write(X, S, 0, 8);
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     m.drop(S);
     EXPECT_FALSE(ht_record_publish(&m.map, S, &record) & HT_ACT_LOST);
     EXPECT_EQ(m.lost(X), 0x3);

@@ -22,7 +22,7 @@ TEST(Destage, MakesItsUnitsCleanAndAsksForAFlushOfBulk) {
     SmallMap m;
     m.write(X, S, 0, 16);
     ht_record record{};
-    EXPECT_FALSE(ht_record_gather(&m.map, S, &record) & HT_GATHER_BULK);
+    EXPECT_FALSE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_BULK);
     EXPECT_EQ(record.dirty[0], 0x3);
     ht_record_publish(&m.map, S, &record);
 
@@ -35,9 +35,60 @@ TEST(Destage, MakesItsUnitsCleanAndAsksForAFlushOfBulk) {
     EXPECT_EQ(ht_destage_finish(&m.map, &move, true, &clean), HT_ACT_RECORD);
     EXPECT_TRUE(clean);
     EXPECT_EQ(m.bits(S, HT_DIRTY), 0);
-    EXPECT_TRUE(ht_record_gather(&m.map, S, &record) & HT_GATHER_BULK) << "R2";
+    EXPECT_TRUE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_BULK) << "R2";
     EXPECT_EQ(record.valid[0], 0x3);
     EXPECT_EQ(record.dirty[0], 0);
+}
+
+// C7: intents of a slot go on although bulk is dead, and nothing is called clean that may be lost.
+TEST(Destage, IsNotRecordedWithoutBulk) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    m.commit(S);
+    ht_move move{};
+    bool clean = false;
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    ht_destage_finish(&m.map, &move, true, &clean);
+    ASSERT_TRUE(clean);
+    ht_record record{};
+    ht_record_gather(&m.map, S, true, &record);
+    ht_record_revert(&m.map, S);
+    EXPECT_EQ(ht_record_gather(&m.map, S, false, &record), HT_GATHER_CHANGED | HT_GATHER_AGAIN);
+    EXPECT_EQ(record.dirty[0], 0x3);
+    ht_record_publish(&m.map, S, &record);
+    EXPECT_EQ(m.begin(write(0, 8)).verdict, HT_DO_FAST) << "its record calls it dirty";
+    EXPECT_TRUE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_BULK) << "R2";
+}
+
+TEST(Destage, OfWhatHasLeftItsSlotKeepsTheOldRecordWithoutBulk) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    m.commit(S);
+    ht_move move{};
+    bool clean = false;
+    u32 act = 0;
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    ht_destage_finish(&m.map, &move, true, &clean);
+    ASSERT_TRUE(ht_forget(&m.map, S, &act));
+    ht_record record{};
+    EXPECT_EQ(ht_record_gather(&m.map, S, false, &record), HT_GATHER_HELD);
+    ht_record_revert(&m.map, S);
+    EXPECT_TRUE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_BULK);
+    EXPECT_EQ(ht_record_publish(&m.map, S, &record), HT_ACT_FREE);
+}
+
+TEST(Destage, LetsGoOfWhatItsOwnerIsDoneWith) {
+    SmallMap m;
+    m.write(X, S, 0, 16);
+    m.commit(S);
+    m.map.slots[S].flags |= HT_F_DONE;
+    ht_move move{};
+    bool clean = false;
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    EXPECT_TRUE(ht_destage_finish(&m.map, &move, true, &clean) & HT_ACT_LIST);
+    EXPECT_TRUE(clean);
+    EXPECT_EQ(m.bits(S, HT_VALID), 0);
+    EXPECT_EQ(m.commit(S), HT_ACT_FREE);
 }
 
 TEST(Destage, LeavesDirtyWhatFailedOrWasWrittenMeanwhile) {
@@ -70,7 +121,7 @@ TEST(Destage, OfADiscardedExtentLeavesNothing) {
     EXPECT_EQ(ht_destage_finish(&m.map, &move, true, &clean), HT_ACT_RECORD);
     EXPECT_FALSE(clean);
     ht_record record{};
-    EXPECT_TRUE(ht_record_gather(&m.map, S, &record) & HT_GATHER_BULK) << "R9: it may be all";
+    EXPECT_TRUE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_BULK) << "R9: it may be all";
     EXPECT_EQ(ht_record_publish(&m.map, S, &record), HT_ACT_FREE);
 }
 
@@ -138,7 +189,7 @@ TEST(Trim, WaitsUntilNoRecordClaimsTheExtent) {
     EXPECT_EQ(m.begin(passing_discard()).verdict, HT_DO_DROP);
     EXPECT_EQ(m.slot(S).state, HT_SLOT_TRIM);
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     EXPECT_FALSE(record.used);
     ht_record_revert(&m.map, S); // that commit failed
     EXPECT_EQ(m.slot(S).state, HT_SLOT_TRIM);
@@ -202,14 +253,14 @@ TEST(Fill, CoversItsUnitsAloneAndIsRecordedClean) {
     EXPECT_FALSE(ht_fill_begin(&m.map, &m.shard, S + 1, X, 0, 1, &move)) << "it has a slot";
     EXPECT_EQ(move.count, 3U);
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     EXPECT_FALSE(record.used) << "nothing is there yet";
     ht_record_publish(&m.map, S, &record);
     EXPECT_EQ(ht_lookup(&m.map, X), S) << "a commit leaves it alone";
     EXPECT_EQ(ht_fill_finish(&m.map, &move, true, &valid), HT_ACT_RECORD);
     EXPECT_TRUE(valid);
     EXPECT_EQ(m.bits(S, HT_VALID), 0x70);
-    EXPECT_TRUE(ht_record_gather(&m.map, S, &record) & HT_GATHER_BULK) << "R2";
+    EXPECT_TRUE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_BULK) << "R2";
     EXPECT_EQ(record.dirty[0], 0);
 }
 
@@ -236,11 +287,11 @@ TEST(Record, CallsNothingCleanThatMayBeWrittenNow) {
     const ht_answer a = m.begin(w);
     ASSERT_EQ(a.verdict, HT_DO_FAST) << "no record calls it clean yet";
     ht_record record{};
-    EXPECT_TRUE(ht_record_gather(&m.map, S, &record) & HT_GATHER_AGAIN);
+    EXPECT_TRUE(ht_record_gather(&m.map, S, true, &record) & HT_GATHER_AGAIN);
     EXPECT_EQ(record.dirty[0], 0x3);
     ht_record_publish(&m.map, S, &record);
     m.end(w, a);
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     EXPECT_EQ(record.dirty[0], 0x1);
 }
 
@@ -248,7 +299,7 @@ TEST(Record, WhatChangesDuringACommitIsNotPartOfIt) {
     SmallMap m;
     m.write(X, S, 0, 8);
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     m.begin(SmallMap::request(HT_REQ_DISCARD, X, 0, 128));
     EXPECT_EQ(ht_record_publish(&m.map, S, &record), 0U) << "the disk says it is used";
     EXPECT_EQ(m.begin(SmallMap::request(HT_REQ_WRITE, X, 1, 2)).verdict, HT_DO_COMMIT);
@@ -261,10 +312,10 @@ TEST(Record, AFailedCommitIsRepeatedInFull) {
     m.destage(S);
     m.begin(write(0, 8)); // intent
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     ht_record_revert(&m.map, S);
     EXPECT_EQ(m.begin(write(0, 8)).verdict, HT_DO_COMMIT) << "the intent is not durable";
-    EXPECT_EQ(ht_record_gather(&m.map, S, &record) & (HT_GATHER_CHANGED | HT_GATHER_BULK),
+    EXPECT_EQ(ht_record_gather(&m.map, S, true, &record) & (HT_GATHER_CHANGED | HT_GATHER_BULK),
               HT_GATHER_CHANGED | HT_GATHER_BULK);
     ht_record_publish(&m.map, S, &record);
     EXPECT_EQ(m.begin(write(0, 8)).verdict, HT_DO_FAST);

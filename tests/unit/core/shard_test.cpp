@@ -256,7 +256,7 @@ TEST(Shard, WhoWaitsForACommitDoesNotProlongTheWaitOfOthers) {
     m.begin(discard(0, 8));
     EXPECT_EQ(m.begin(write(0, 2)).verdict, HT_DO_COMMIT);
     ht_record record{};
-    ht_record_gather(&m.map, S, &record);
+    ht_record_gather(&m.map, S, true, &record);
     EXPECT_EQ(m.begin(write(4, 6)).verdict, HT_DO_COMMIT) << "not durable yet";
     ht_record_publish(&m.map, S, &record);
     EXPECT_EQ(m.begin(write(0, 2)).verdict, HT_DO_HOME);
