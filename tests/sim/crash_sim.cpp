@@ -84,9 +84,7 @@ public:
         std::vector<std::thread> workers;
         for (unsigned i = 0; i < arguments_.jobs; i++)
             workers.emplace_back([this] { work(); });
-        while (running_ < arguments_.jobs)
-            std::this_thread::yield();
-        for (auto told = Clock::now(); running_;) {
+        for (auto told = Clock::now(); ended_ < arguments_.jobs;) {
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
             if (seconds_since(told) < 5) continue;
             told = Clock::now();
@@ -95,18 +93,28 @@ public:
         for (std::thread& worker : workers)
             worker.join();
         tell();
+        if (totals_.counts.clean_before >= ENOUGH && kept_share() < KEPT)
+            totals_.violations++, std::printf("VIOLATION: a cut loses clean extents (C4)\n");
         report();
         return totals_.violations ? 1 : 0;
     }
 
 private:
+    // C4: of the clean extents that a commit has seen, a crash keeps at least so many.
+    static constexpr double KEPT = 0.95;
+    static constexpr uint64_t ENOUGH = 1000;
+
+    double kept_share() const {
+        const Sim::Counts& n = totals_.counts;
+        return n.clean_before ? double(n.clean_kept) / double(n.clean_before) : 1.0;
+    }
+
     bool wanted() const {
         return totals_.violations < arguments_.stop_after &&
                (!arguments_.seconds || seconds_since(start_) < double(arguments_.seconds));
     }
 
     void work() {
-        running_++;
         for (;;) {
             const uint64_t nth = next_++;
             if (nth >= arguments_.histories) break;
@@ -121,7 +129,7 @@ private:
             if (!ok) complain(options, violation);
             if (!wanted()) next_ = arguments_.histories;
         }
-        running_--;
+        ended_++;
     }
 
     void complain(const Options& options, const Violation& violation) {
@@ -158,8 +166,9 @@ private:
         json["histories"] = totals_.histories;
         json["crash_points"] = totals_.crash_points;
         json["violations"] = totals_.violations;
-        json["clean_kept_share"] =
-            n.clean_before ? double(n.clean_kept) / double(n.clean_before) : 1.0;
+        json["clean_kept_share"] = kept_share();
+        json["clean_extents"] = n.clean_before;
+        json["clean_extents_younger_than_a_commit"] = n.clean_all - n.clean_before;
         json["steps"] = totals_.steps;
         json["seconds"] = std::round(seconds_since(start_) * 10) / 10;
         for (const auto& [name, count] : n.named())
@@ -173,7 +182,7 @@ private:
     const Arguments arguments_;
     const Clock::time_point start_ = Clock::now();
     std::atomic<uint64_t> next_ = 0;
-    std::atomic<unsigned> running_ = 0;
+    std::atomic<unsigned> ended_ = 0;
     std::mutex mutex_;
     Totals totals_;
 };

@@ -34,7 +34,8 @@ constexpr Key KEYS[] = {
     KEY(mode),       KEY(cached),  KEY(errors), KEY(stalls),  KEY(passes),     KEY(reloads),
     KEY(extents),    KEY(sectors), KEY(slots),  KEY(reserve), KEY(per_sector), KEY(hot),
     KEY(fua),        KEY(discard), KEY(read),   KEY(small),   KEY(commit),     KEY(flush),
-    KEY(background), KEY(fill),    KEY(hint),   KEY(lost),
+    KEY(background), KEY(fill),    KEY(hint),   KEY(lost),    KEY(bad),        KEY(grow),
+    KEY(dying),      KEY(images),
 };
 
 } // namespace
@@ -71,6 +72,10 @@ Options options_of(uint64_t seed) {
     o.fill = one_of(0, 20, 60);
     o.hint = one_of(0, 3, 12);
     o.lost = one_of(2, 4, 8);
+    o.bad = one_of(0, 0, 0, 1, 3);
+    o.grow = one_of(0, 0, 0, 3);
+    o.dying = dice.chance(20);
+    o.images = dice.chance(50);
     return o;
 }
 

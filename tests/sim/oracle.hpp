@@ -105,6 +105,15 @@ public:
         s.cleared = 0;
     }
 
+    // After a cut the medium fails there: what is there nobody has seen.
+    void unread(uint32_t sector) { sectors_[sector].acked = sectors_[sector].durable; }
+    void unread_unit(uint32_t unit) {
+        Loss& u = units_[unit];
+        u.given_up = 0;
+        u.lost = std::max(u.lost, u.haunts);
+        u.gone = u.gone_durably;
+    }
+
     // ---- volatile units -------------------------------------------------------------------
 
     // What lies in each unit when a write epoch begins: whoever maps a file later owns no more.

@@ -15,7 +15,7 @@ namespace {
 
 ht_geometry small_geometry(const Options& o) {
     ht_geometry geo{};
-    const uint64_t start = 2048, extents = std::max(o.extents, 64U);
+    const uint64_t start = 2048, extents = std::max(o.extents + o.grow, 64U);
     if (ht_format_layout(start + extents * o.sectors, start + extents * o.sectors, o.sectors,
                          &geo) != HT_OK)
         std::abort();
@@ -36,18 +36,19 @@ ht_geometry small_geometry(const Options& o) {
 World::World(const Options& o)
     : fast(size_t{o.slots} * o.sectors,
            small_geometry(o).lost_start + small_geometry(o).lost_sectors, o.cached),
-      bulk(size_t{o.extents} * o.sectors, HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE,
-           o.cached),
-      oracle(size_t{o.extents} * o.sectors) {}
+      bulk(size_t{o.extents + o.grow} * o.sectors,
+           HT_STATE_SECTOR + HT_STATE_COPIES * HT_STATE_STRIDE, o.cached),
+      oracle(size_t{o.extents + o.grow} * o.sectors) {}
 
 Sim::Sim(const Options& options) : options_(options), world_(options) {
     map_.geo = small_geometry(options);
+    table_ = grown_ = options.extents;
     format();
     boot();
 }
 
 void Sim::format() {
-    for (uint32_t s = 0; s < options_.extents * options_.sectors; s++)
+    for (uint32_t s = 0; s < room() * options_.sectors; s++)
         world_.bulk.data.format(s, {s, 0});
     for (u32 i = 0; i < map_.geo.meta_sectors; i++) {
         Sector image;
@@ -67,7 +68,8 @@ void Sim::format() {
 }
 
 void Sim::reset_map() {
-    const ht_geometry geo = map_.geo;
+    ht_geometry geo = map_.geo;
+    geo.extents = table_;
     map_ = {};
     map_.geo = geo;
     map_.mode = options_.mode;
@@ -117,10 +119,31 @@ void Sim::load_records(ht_trust trust) {
                 return fail("a record cannot be decoded");
             if (ht_record_load(&map_, slot, &record, trust) != HT_OK)
                 return fail("extent " + std::to_string(record.extent) + " is recorded twice");
-            ht_engine_append(&engine_, slot, record.used ? ht_list_of(&map_, slot) : HT_LIST_FREE);
+            ht_engine_append(&engine_, slot, ht_list_of(&map_, slot));
             if (slots_[slot].flags & HT_F_CHANGED) record_later(slot);
         }
     }
+}
+
+// The operator's table: a longer one at times, or one from before the tier has grown.
+void Sim::choose_table() {
+    const uint64_t die = mix(cut_number_, 5);
+    if (die % 4 == 0)
+        table_ = std::min(room(), table_ + 1 + uint32_t(die / 4 % 2));
+    else if (die % 4 == 1)
+        table_ = options_.extents;
+}
+
+// A table that is too short is refused, and the operator takes one of the tier's size.
+bool Sim::fits() {
+    if (ht_pair_resize(&pair_, table_) != HT_OK) {
+        if (table_ >= grown_) fail("a table of the tier's size is refused");
+        counts.not_shrunk++;
+        table_ = uint32_t(pair_.extents);
+        if (ht_pair_resize(&pair_, table_) != HT_OK) fail("the tier's own size is refused");
+    }
+    if (table_ < grown_) fail("a tier has shrunk");
+    return ok();
 }
 
 // Reads what the devices hold; false if the tier refuses to run on that.
@@ -135,9 +158,11 @@ bool Sim::load(bool discard_dirty) {
             return true;
         }
     }
+    const ht_trust trust = ht_pair_load(&pair_, &states[0], &states[1], discard_dirty);
+    if (!fits()) return true;
     reset_map();
     changed_.assign(map_.geo.meta_sectors, false);
-    load_records(ht_pair_load(&pair_, &states[0], &states[1], discard_dirty));
+    load_records(trust);
     if (ok()) load_lost();
     if (pair_.differ && !world_.parted) fail("the pair's epochs differ");
     return ht_pair_judge(&pair_, any_dirty()) == HT_OK;
@@ -165,6 +190,10 @@ bool Sim::reach(ht_pair_goal goal) {
         }
         if (power_goes()) return false;
         action = ht_pair_next(&pair_, true);
+    }
+    if (goal == HT_PAIR_START) {
+        counts.grown += table_ > grown_;
+        grown_ = std::max(grown_, table_);
     }
     if (action == HT_PAIR_FAILED) fail("a goal of the pair is not reached");
     return true;
@@ -202,6 +231,7 @@ std::vector<uint32_t> Sim::dirty_sectors() const {
 // False if the power has gone again before the tier could run.
 bool Sim::start() {
     bulk_written_ = true; // nobody knows what bulk holds in its cache
+    bulk_torn_ = bulk_dead_ = owed_ = false;
     suspect_ = false;
     if (!load(false)) {
         counts.refused_dirty++;
@@ -223,8 +253,10 @@ void Sim::boot() {
     flushes_.clear();
     epochs_.clear();
     commit_ = {};
+    clean_then_.clear();
     commits_ended_ = commits_started_;
-    being_written_.assign(options_.extents * options_.sectors / HT_UNIT_SECTORS, false);
+    being_written_.assign(room() * options_.sectors / HT_UNIT_SECTORS, false);
+    choose_table();
     while (ok() && !start())
         ;
     if (!ok()) return;
@@ -241,8 +273,9 @@ void Sim::power_cut(const Sim& other, uint64_t number) {
 }
 
 void Sim::crash_of(const Sim& other, uint64_t number) {
-    std::vector<Residency> before;
-    other.clean_units(before);
+    std::vector<Residency> clean;
+    other.clean_units(clean);
+    const std::vector<Residency> before = other.proved_clean();
     number_ = other.number_;
     commits_started_ = other.commits_started_;
     writes_ = other.writes_;
@@ -250,50 +283,97 @@ void Sim::crash_of(const Sim& other, uint64_t number) {
         world_.oracle = other.world_.oracle;
         failure_.clear();
     }
+    table_ = other.table_;
+    grown_ = other.grown_;
     say("cut %llx", static_cast<unsigned long long>(number));
     dirty_then_.clear();
     if (other.world_.parted) dirty_then_ = other.dirty_sectors();
     power_cut(other, number);
+    const bool imaged = other.images_[FAST] && mix(number, 7) % 8 == 0;
+    if (imaged) restore_image(other, mix(number, 8));
     counts.cuts++;
     cut_number_ = number;
     power_left_ = int(mix(number, 3) % 24) - 12;
     boot();
     power_left_ = -1;
-    if (ok()) count_kept(before);
+    if (ok() && !imaged) {
+        counts.clean_all += clean.size();
+        count_kept(before);
+    }
     if (ok()) read_after_cut();
+}
+
+// One device is found as it was at an earlier stop. Of fast: what it had since may be given up, but
+// only if the operator is asked. Of bulk: it has what it had then, and C3 holds from now on.
+void Sim::restore_image(const Sim& other, uint64_t number) {
+    const bool fast = number % 2;
+    (fast ? counts.old_fast : counts.old_bulk)++;
+    say("the %s device is an old image", fast ? "fast" : "bulk");
+    (fast ? world_.fast : world_.bulk).cut_from(*other.images_[fast ? FAST : BULK], number);
+    world_.parted = true;
+    dirty_then_ = other.resident_sectors();
+    if (fast) return;
+    for (uint32_t s = 0; s < room() * options_.sectors; s++)
+        world_.oracle.discard(s);
+    for (uint32_t unit = 0; unit < room() * options_.sectors / HT_UNIT_SECTORS; unit++)
+        world_.oracle.haunt(unit);
+}
+
+// What a slot may hold, or may have held that bulk has not flushed yet; and what is lost.
+std::vector<uint32_t> Sim::resident_sectors() const {
+    std::vector<uint32_t> sectors = dirty_sectors();
+    for (const ht_slot& slot : slots_)
+        for (u32 s = 0; s < options_.sectors && slot.extent != HT_NIL; s++)
+            sectors.push_back(tier_sector(slot.extent, s));
+    return sectors;
 }
 
 // C2: after a cut each sector holds something that may be there, and from now on that (C3).
 void Sim::read_after_cut() {
     const bool quiet = quiet_;
     quiet_ = true;
-    for (uint32_t extent = 0; extent < options_.extents && ok(); extent++) {
-        Request r = whole_extent(extent);
-        r.cut = true;
-        for (uint32_t s = 0; s < r.end; s++) {
-            r.floors[s] = world_.oracle.durable(tier_sector(extent, s));
-            r.gone[s] = world_.oracle.gone_at_cut(tier_sector(extent, s));
-        }
-        do {
-            ask(r);
-            if (!ok()) return;
-            if (r.stage == Stage::Apply)
-                apply(r);
-            else if (r.stage != Stage::End)
-                return fail("a read after a cut reaches no device");
-        } while (!end_piece(r));
-        check_read(r);
-        for (uint32_t s = 0; s < r.end; s++)
-            if (r.seen[s].version != LOST)
-                world_.oracle.settle(tier_sector(extent, s), r.seen[s].version);
-        for (uint32_t s = 0; s < r.end; s += HT_UNIT_SECTORS)
-            world_.oracle.settle_unit(tier_sector(extent, s) / HT_UNIT_SECTORS,
-                                      r.seen[s].version == LOST);
-    }
+    // Where places fail, unit by unit: only those that fast alone has may not be readable.
+    const bool bad = std::count(world_.fast.places.begin(), world_.fast.places.end(),
+                                Place::Good) != std::ptrdiff_t(world_.fast.places.size());
+    const uint32_t grain = bad ? HT_UNIT_SECTORS : options_.sectors;
+    for (uint32_t extent = 0; extent < map_.geo.extents; extent++)
+        for (uint32_t s = 0; s < options_.sectors && ok(); s += grain)
+            read_after_cut(extent, s, s + grain);
     quiet_ = quiet;
 }
 
-// C4: which clean units the tier has, by extent.
+void Sim::read_after_cut(uint32_t extent, uint32_t from, uint32_t to) {
+    Request r = part_of(extent, from, to);
+    r.cut = true;
+    for (uint32_t s = from; s < to; s++) {
+        r.floors[s - from] = world_.oracle.durable(tier_sector(extent, s));
+        r.gone[s - from] = world_.oracle.gone_at_cut(tier_sector(extent, s));
+    }
+    do {
+        ask(r);
+        if (!ok()) return;
+        if (r.stage == Stage::Apply)
+            apply(r);
+        else if (r.stage != Stage::End)
+            return fail("a read after a cut reaches no device");
+    } while (!end_piece(r));
+    if (r.failed && !r.unreadable) return fail("a read after a cut fails");
+    if (!r.failed) check_read(r);
+    for (uint32_t s = from; s < to; s++)
+        if (r.failed)
+            world_.oracle.unread(tier_sector(extent, s));
+        else if (r.seen[s - from].version != LOST)
+            world_.oracle.settle(tier_sector(extent, s), r.seen[s - from].version);
+    for (uint32_t s = from; s < to; s += HT_UNIT_SECTORS) {
+        const uint32_t unit = tier_sector(extent, s) / HT_UNIT_SECTORS;
+        if (r.failed)
+            world_.oracle.unread_unit(unit);
+        else
+            world_.oracle.settle_unit(unit, r.seen[s - from].version == LOST);
+    }
+}
+
+// Which clean units the tier has, by extent.
 void Sim::clean_units(std::vector<Residency>& ret) const {
     if (map_.mode >= HINTIER_MODE_BYPASS || world_.parted) return;
     for (u32 slot = 0; slot < map_.geo.slots; slot++) {
@@ -303,6 +383,22 @@ void Sim::clean_units(std::vector<Residency>& ret) const {
         std::copy_n(ht_slot_bits(&map_, slot, HT_VALID), map_.geo.words, r.valid.begin());
         ret.push_back(r);
     }
+}
+
+// C4: a clean extent is one that a commit has found so, and that has been so since. What became
+// clean after the newest commit is at most commit_ms old.
+std::vector<Sim::Residency> Sim::proved_clean() const {
+    std::vector<Residency> now, proved;
+    clean_units(now);
+    for (Residency& r : now)
+        for (const Residency& then : clean_then_) {
+            if (then.extent != r.extent) continue;
+            bool any = false;
+            for (u32 w = 0; w < map_.geo.words; w++)
+                any |= r.valid[w] &= then.valid[w];
+            if (any) proved.push_back(r);
+        }
+    return proved;
 }
 
 void Sim::count_kept(const std::vector<Residency>& before) {
@@ -319,6 +415,7 @@ void Sim::count_kept(const std::vector<Residency>& before) {
 // A clean stop and a new start: every resident unit is still there (C4). Without fast there is no
 // stop; it comes back with the next start.
 void Sim::reload() {
+    if (bulk_dead_) return crash_of(*this, mix(number_, 4));
     settle();
     if (!ok()) return;
     cut_number_ = mix(number_, 4);
@@ -330,6 +427,10 @@ void Sim::reload() {
         const bool stopped = reach(HT_PAIR_STOP);
         power_left_ = -1;
         end_trims();
+        if (stopped && options_.images) {
+            images_[FAST] = std::make_shared<const Device>(world_.fast);
+            images_[BULK] = std::make_shared<const Device>(world_.bulk);
+        }
         const std::vector<ht_slot> slots = slots_;
         const std::vector<u16> bits = bits_;
         boot();
@@ -344,6 +445,8 @@ void Sim::reload() {
 void Sim::check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& bits) {
     for (u32 slot = 0; slot < map_.geo.slots && ok(); slot++) {
         if (slots[slot].extent != slots_[slot].extent) return fail("a clean stop moves a slot");
+        if ((slots[slot].flags ^ slots_[slot].flags) & HT_F_BAD)
+            return fail("a clean stop forgets that a slot is bad");
         if (slots[slot].extent == HT_NIL) continue;
         for (const ht_bits which : {HT_VALID, HT_DIRTY})
             for (u32 w = 0; w < map_.geo.words; w++)
@@ -366,16 +469,20 @@ void Sim::evict_clean() {
 void Sim::drain() {
     settle();
     quiet_ = draining_ = true;
+    world_.fast.heal(); // what was stuck is there after all
+    for (u32 slot = 0; slot < map_.geo.slots; slot++)
+        apply_acts(ht_destage_retry(&map_, slot), slot);
     for (int i = 0; i < 1000 && ok() && ht_engine_dirty(&engine_); i++) {
         while (ok() && background())
             ;
         settle();
     }
-    if (ht_engine_dirty(&engine_)) fail("dirty slots are left after draining");
+    if (ht_engine_all_dirty(&engine_)) fail("dirty slots are left after draining");
     evict_clean();
     commit_all();
-    if (ok() && engine_.count[HT_LIST_FREE] != map_.geo.slots)
-        fail(std::to_string(map_.geo.slots - engine_.count[HT_LIST_FREE]) + " slots have leaked");
+    const u32 idle = engine_.count[HT_LIST_FREE] + engine_.count[HT_LIST_BAD];
+    if (ok() && idle != map_.geo.slots)
+        fail(std::to_string(map_.geo.slots - idle) + " slots have leaked");
     u32 lost = 0;
     for (u32 i = 0; i < lost_.size(); i++)
         lost += ht_bits_any(&lost_bits_[size_t{i} * map_.geo.words], 0, map_.geo.units);
@@ -385,11 +492,11 @@ void Sim::drain() {
 }
 
 void Sim::prove() {
-    if (map_.mode >= HINTIER_MODE_BYPASS) reload();
+    if (map_.mode >= HINTIER_MODE_BYPASS || bulk_dead_) reload();
     drain();
     read_everything();
     // C1: with nothing dirty the bulk device alone is a complete image.
-    for (uint32_t s = 0; s < options_.extents * options_.sectors && ok(); s++) {
+    for (uint32_t s = 0; s < map_.geo.extents * options_.sectors && ok(); s++) {
         const Tag& tag = world_.bulk.data.read(s);
         if (world_.oracle.lost(s) && world_.oracle.lost(s) >= world_.oracle.floor(s)) continue;
         if (tag.sector != s || tag.version < world_.oracle.floor(s) ||

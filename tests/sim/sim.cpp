@@ -16,11 +16,11 @@ namespace {
 
 constexpr size_t IN_FLIGHT = 8;
 constexpr size_t FLUSHES = 2;
-constexpr uint32_t SMALL_FUA = 64;   // R9: below, a FUA write gets no new slot
 constexpr uint64_t PATIENCE = 60000; // steps until a request that has not ended never will
 constexpr int ROUNDS = 2000;
 
 constexpr const char* OPS[] = {"read", "write", "zeroes", "discard"};
+constexpr const char* FAULTS[] = {"done", "sent away", "not understood", "failed", "not readable"};
 constexpr const char* VERDICTS[] = {"to fast", "to home", "admit", "tee",  "join",
                                     "wait",    "commit",  "drop",  "fail", "lost"};
 
@@ -60,18 +60,17 @@ void Sim::Counts::add(const Counts& other) {
 }
 
 void Sim::Counts::add_kept(const Counts& other) {
+    clean_all += other.clean_all;
     clean_before += other.clean_before;
     clean_kept += other.clean_kept;
 }
 
 // What the module does with the bits of an answer, under the engine's lock.
 void Sim::apply_acts(uint32_t act, uint32_t slot) {
-    if (act & HT_ACT_FREE) {
-        ht_engine_remove(&engine_, slot);
-        ht_engine_append(&engine_, slot, HT_LIST_FREE);
-    } else if (act & HT_ACT_LIST) {
+    if (act & (HT_ACT_FREE | HT_ACT_LIST | HT_ACT_HURRY))
         ht_engine_move(&engine_, slot, ht_list_of(&map_, slot));
-    }
+    if (act & HT_ACT_HURRY) ht_engine_hurry(&engine_, slot);
+    if (act & HT_ACT_FREE) counts.retired += slots_[slot].state == HT_SLOT_BAD;
     if (act & HT_ACT_TRIM) start_trim(slot);
     if (act & HT_ACT_RECORD) record_later(slot);
 }
@@ -79,7 +78,7 @@ void Sim::apply_acts(uint32_t act, uint32_t slot) {
 // The owner of a slot that is on no list puts it where it belongs.
 void Sim::place(uint32_t slot, uint32_t act) {
     if (act & HT_ACT_RECORD) record_later(slot);
-    ht_engine_append(&engine_, slot, act & HT_ACT_FREE ? HT_LIST_FREE : ht_list_of(&map_, slot));
+    ht_engine_append(&engine_, slot, ht_list_of(&map_, slot));
 }
 
 // ---- requests -------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ void Sim::submit() {
     else
         r.req.op = chance(7) ? HT_REQ_ZEROES : HT_REQ_WRITE;
     // A few extents get most of it, so that requests meet each other and transfers.
-    r.req.extent = below(chance(70) ? options_.hot : options_.extents);
+    r.req.extent = below(chance(70) ? options_.hot : map_.geo.extents);
     if (!transfers_.empty() && chance(20)) r.req.extent = dice_.pick(transfers_).move.extent;
     const bool whole = r.req.op == HT_REQ_DISCARD || !chance(options_.small);
     const uint32_t grain = whole ? HT_UNIT_SECTORS : 1;
@@ -124,7 +123,8 @@ void Sim::submit() {
     r.req.to = r.end;
     r.req.pass = options_.passes && chance(50);
     r.fua = r.req.op == HT_REQ_WRITE && chance(options_.fua);
-    r.req.no_admit = r.fua && r.end - r.first < SMALL_FUA;
+    r.nowait = chance(8);
+    r.req.no_admit = r.fua && ht_fua_wants_home(r.end - r.first);
 
     if (r.req.op == HT_REQ_READ) {
         r.req.from_home = chance(30);
@@ -256,77 +256,104 @@ void Sim::apply(Request& r) {
     const bool to_fast = a.verdict == HT_DO_FAST;
     if (still(to_fast ? FAST : BULK)) return;
     Disk<Tag>& disk = to_fast ? world_.fast.data : world_.bulk.data;
-    r.ok = !error(2);
+    r.fault = r.nowait && chance(20) ? HT_FAULT_BUSY : fault(2);
+    const bool dead = bulk_dead_ && !to_fast;
+    if (dead) r.fault = HT_FAULT_DEVICE;
     r.write = ++writes_;
-    for (uint32_t s = r.req.from; s < a.to; s++) {
+    if (to_fast && !r.fault) {
+        bool ok = r.req.op == HT_REQ_READ ||
+                  world_.fast.write(slot_sector(a.slot, r.req.from), slot_sector(a.slot, a.to));
+        for (uint32_t s = r.req.from; s < a.to && r.req.op == HT_REQ_READ; s++)
+            ok &= world_.fast.can_read(slot_sector(a.slot, s));
+        if (!ok) r.fault = HT_FAULT_MEDIUM;
+    }
+    for (uint32_t s = r.req.from; s < a.to && r.fault != HT_FAULT_BUSY && !dead; s++) {
         const uint32_t home = tier_sector(r.req.extent, s);
         const uint32_t at = to_fast ? slot_sector(a.slot, s) : home;
         if (r.req.op == HT_REQ_READ)
             r.seen[s - r.first] = disk.read(at);
-        else if (r.ok || chance(50))
+        else if (!r.fault || chance(50))
             disk.put(r.write, at, {home, r.req.op == HT_REQ_DISCARD ? 0 : uint32_t(r.number)});
     }
     r.stage = Stage::End;
-    say("request %llu: %s by %s", ull(r.number), r.ok ? "done" : "refused",
-        to_fast ? "fast" : "bulk");
+    say("request %llu: %s by %s", ull(r.number), FAULTS[r.fault], to_fast ? "fast" : "bulk");
 }
 
 // Returns true when the whole request has ended.
 bool Sim::end_piece(Request& r) {
     const ht_answer& a = r.answer;
     if (r.failed) return true;
-    if (a.verdict != HT_DO_DROP) {
-        const bool to_fast = a.verdict == HT_DO_FAST;
-        if (still(to_fast ? FAST : BULK)) return false;
-        if (r.req.op != HT_REQ_READ) {
-            (to_fast ? world_.fast : world_.bulk).data.complete(r.write, r.fua && r.ok);
-            bulk_written_ |= !to_fast;
-        }
-        // No flush will cover what lands on a device that was given up meanwhile.
-        if (to_fast && r.req.op != HT_REQ_READ) r.ok &= map_.mode < HINTIER_MODE_BYPASS;
-        ht_request piece = r.req;
-        piece.to = a.to;
-        const u32 slot = to_fast ? a.slot : HT_NIL;
-        const u32 act = ht_end(&map_, &shard(r.req.extent), &piece, slot, a.verdict, r.ok);
-        if (to_fast) apply_acts(act, slot);
-        // A home write only ever changes the lost map.
-        if (!to_fast && (act & ~u32{HT_ACT_LOST})) fail("a home write asks for more");
-        r.record |= to_fast || (map_.lost.used &&
-                                map_.mode < HINTIER_MODE_BYPASS); // that it is not lost any more
-        if (!r.ok && r.req.op != HT_REQ_DISCARD) return piece_failed(r, to_fast);
+    if (a.verdict == HT_DO_DROP) return next_piece(r);
+
+    const bool to_fast = a.verdict == HT_DO_FAST;
+    if (still(to_fast ? FAST : BULK)) return false;
+    if (r.req.op != HT_REQ_READ) {
+        (to_fast ? world_.fast : world_.bulk).data.complete(r.write, r.fua && !r.fault);
+        bulk_written_ |= !to_fast;
     }
-    r.req.from = a.to;
-    r.req.no_admit = false;
-    r.stage = Stage::Ask;
-    if (r.req.from < r.end) return false;
-    if (r.fua && r.record) { // data FUA completes, then record FUA (R9)
-        r.record = false;
-        r.stage = Stage::Commit;
-        r.commit = commits_started_ + 1;
-        return false;
-    }
-    return true;
+    ht_ended e{.op = r.req.op,
+               .verdict = a.verdict,
+               .fault = u8(r.fault),
+               .fua = r.fua,
+               .nowait = r.nowait,
+               .tried = r.tried || r.req.op == HT_REQ_ZEROES, // who zeroes has another way
+               .clean = false};
+    const bool ok = ht_ended_ok(&map_, &e);
+    ht_request piece = r.req;
+    piece.to = a.to;
+    if (to_fast && ht_fault_is_failure(r.fault)) slot_failed(r, piece, e);
+    const u32 slot = to_fast ? a.slot : HT_NIL;
+    const u32 act = ht_end(&map_, &shard(r.req.extent), &piece, slot, a.verdict, ok);
+    if (to_fast) apply_acts(act, slot);
+    // A home write only ever changes the lost map.
+    if (!to_fast && (act & ~u32{HT_ACT_LOST})) fail("a home write asks for more");
+    if ((ok && !r.fua) || r.req.op == HT_REQ_DISCARD) return next_piece(r);
+    return follow(r, e);
 }
 
-// C7: a clean unit that fast cannot read is had from home; all else is tried once more.
-bool Sim::piece_failed(Request& r, bool by_fast) {
-    const u32 slot = r.answer.slot;
+// A place that fails is the user's affair only if fast alone has what is there.
+void Sim::slot_failed(Request& r, const ht_request& piece, ht_ended& e) {
+    const u32 slot = r.answer.slot, from = piece.from / HT_UNIT_SECTORS;
+    const u32 to = (piece.to + HT_UNIT_SECTORS - 1) / HT_UNIT_SECTORS;
+    const bool medium = r.fault == HT_FAULT_MEDIUM;
     u32 act = 0;
-    suspect_ |= by_fast;
-    if (by_fast && r.req.op == HT_REQ_READ && ht_lookup(&map_, r.req.extent) == slot &&
-        ht_forget(&map_, slot, &act)) {
-        apply_acts(act, slot);
+    suspect_ = true;
+    r.unreadable = medium && ht_bits_any(ht_slot_bits(&map_, slot, HT_DIRTY), from, to);
+    e.clean = ht_slot_failed(&map_, &piece, slot, medium, &act);
+    apply_acts(act, slot);
+}
+
+// Carries out what core/fate.h says, as the module does.
+bool Sim::follow(Request& r, const ht_ended& e) {
+    switch (ht_fate(&map_, &e)) {
+    case HT_FATE_TELL:
+        r.failed = e.fault;
+        return r.failed || next_piece(r);
+    case HT_FATE_FAIL:
+        r.failed = true;
+        return true;
+    case HT_FATE_AGAIN:
+        r.nowait = false;
         r.stage = Stage::Ask;
         return false;
-    }
-    if (by_fast && !r.tried) {
+    case HT_FATE_COMMIT:
         r.tried = true;
-        r.stage = Stage::Commit;
-        r.commit = commits_started_ + 1;
-        return false;
+        break;
+    case HT_FATE_RECORD:
+        r.recording = true;
+        break;
     }
-    r.failed = true;
-    return true;
+    r.stage = Stage::Commit;
+    r.commit = commits_started_ + 1;
+    return false;
+}
+
+bool Sim::next_piece(Request& r) {
+    r.req.from = r.answer.to;
+    r.req.no_admit = false;
+    r.tried = r.recording = r.unreadable = false;
+    r.stage = Stage::Ask;
+    return r.req.from >= r.end;
 }
 
 void Sim::check_read(const Request& r) {
@@ -363,7 +390,9 @@ void Sim::finish(Request& r) {
     r.ended = true;
     if (r.hold) ht_hold_remove(r.hold.get());
     counts.user_errors += r.failed;
-    if (r.failed && !r.refused && !options_.errors) fail("a request fails, and no device has");
+    counts.unread += r.failed && r.unreadable;
+    if (r.failed && !r.refused && !r.unreadable && !options_.errors && !bulk_dead_)
+        fail("a request fails, and no device has");
     say("request %llu: %s", ull(r.number), r.failed ? "fails" : "ends");
     if (r.req.op == HT_REQ_READ) {
         if (!r.failed) check_read(r);
@@ -389,10 +418,7 @@ void Sim::advance(Request& r) {
     bool ended = false;
     switch (r.stage) {
     case Stage::Ask:
-        if (r.req.from < r.end)
-            ask(r);
-        else
-            ended = true; // a FUA write whose commit has ended
+        ask(r);
         break;
     case Stage::Apply:
         apply(r);
@@ -403,7 +429,8 @@ void Sim::advance(Request& r) {
     case Stage::Commit:
         if (commits_ended_ < r.commit) break;
         r.stage = Stage::Ask;
-        r.failed = ended = r.told == HT_TOLD_ERROR;
+        r.failed = r.told == HT_TOLD_ERROR;
+        ended = r.failed || (r.recording && next_piece(r));
         break;
     case Stage::Tee: // its transfer ends it
         break;
@@ -413,23 +440,28 @@ void Sim::advance(Request& r) {
         fail("the request of step " + std::to_string(r.number) + " never ends");
 }
 
-Sim::Request Sim::whole_extent(uint32_t extent) {
+Sim::Request Sim::part_of(uint32_t extent, uint32_t from, uint32_t to) {
     Request r;
     r.number = number_;
     r.req.op = HT_REQ_READ;
     r.req.extent = extent;
-    r.req.to = r.end = options_.sectors;
+    r.req.from = r.first = from;
+    r.req.to = r.end = to;
     r.when = world_.oracle.now();
-    for (uint32_t s = 0; s < r.end; s++)
+    for (uint32_t s = from; s < to; s++)
         r.floors.push_back(world_.oracle.floor(tier_sector(extent, s)));
-    for (uint32_t s = 0; s < r.end; s++)
+    for (uint32_t s = from; s < to; s++)
         r.gone.push_back(world_.oracle.gone(tier_sector(extent, s)));
-    r.seen.resize(r.end);
+    r.seen.resize(to - from);
     return r;
 }
 
+Sim::Request Sim::whole_extent(uint32_t extent) {
+    return part_of(extent, 0, options_.sectors);
+}
+
 void Sim::read_everything() {
-    for (uint32_t extent = 0; extent < options_.extents; extent++)
+    for (uint32_t extent = 0; extent < map_.geo.extents; extent++)
         requests_.push_back(whole_extent(extent));
     settle();
 }
@@ -463,6 +495,8 @@ void Sim::step(uint64_t number, uint64_t dice) {
         background();
     } else if (falls(o.hint)) {
         hint();
+    } else if (falls(o.bad)) {
+        spoil();
     } else if (falls(15)) {
         if (transfers_.empty()) return;
         advance(dice_.pick(transfers_));
@@ -482,12 +516,28 @@ void Sim::rare() {
     const uint32_t die = map_.mode < HINTIER_MODE_BYPASS ? below(10) : 8 + below(2);
     if (die < 5 && options_.stalls)
         still_until_[below(2)] = number_ + below(300);
+    else if (die == 7 && options_.dying)
+        bulk_dead_ = true, counts.deaths++, say("bulk dies");
     else if (die == 8 && options_.reloads)
         reload();
     else if (die == 9 && options_.reloads)
         crash_of(*this, dice_.next());
     else
-        start_fill(below(options_.extents));
+        start_fill(below(map_.geo.extents));
+}
+
+// A place of fast fails from now on: mostly one that is in use.
+void Sim::spoil() {
+    const u32 slot = below(map_.geo.slots);
+    u32 unit = below(map_.geo.units);
+    for (u32 i = 0; i < map_.geo.units && slots_[slot].extent != HT_NIL && chance(90); i++) {
+        if (ht_bits_test(ht_slot_bits(&map_, slot, HT_VALID), unit)) break;
+        unit = (unit + 1) % map_.geo.units;
+    }
+    counts.spoiled++;
+    say("slot %u: unit %u fails", slot, unit);
+    world_.fast.spoil(size_t{slot} * map_.geo.units + unit,
+                      chance(50) ? Place::Unreadable : Place::Bad);
 }
 
 bool Sim::idle() const {
@@ -540,7 +590,7 @@ void Sim::check() {
     for (const Transfer& t : transfers_)
         seen[t.move.slot]++;
 
-    std::vector<uint8_t> slots_of(options_.extents, 0);
+    std::vector<uint8_t> slots_of(map_.geo.extents, 0);
     for (u32 slot = 0; slot < map_.geo.slots; slot++) {
         const ht_slot& s = slots_[slot];
         if (seen[slot] != 1)
@@ -548,9 +598,14 @@ void Sim::check() {
                         " owners");
         const u16* valid = ht_slot_bits(&map_, slot, HT_VALID);
         const u16* dirty = ht_slot_bits(&map_, slot, HT_DIRTY);
-        if (s.list == HT_LIST_FREE) {
-            if (s.extent != HT_NIL || s.state != HT_SLOT_FREE || s.readers || s.writers)
-                return fail("a free slot is in use");
+        const auto spoiled = world_.fast.spoiled.begin() + slot * map_.geo.units;
+        if ((s.flags & HT_F_BAD) && !options_.errors &&
+            !std::count(spoiled, spoiled + map_.geo.units, true))
+            return fail("a slot is called bad whose medium never failed");
+        if (s.list == HT_LIST_FREE || s.list == HT_LIST_BAD) {
+            const u8 state = s.list == HT_LIST_FREE ? HT_SLOT_FREE : HT_SLOT_BAD;
+            if (s.extent != HT_NIL || s.state != state || s.readers || s.writers)
+                return fail("a free or retired slot is in use");
             continue;
         }
         const u16* marks = ht_slot_bits(&map_, slot, HT_VOLATILE);
@@ -558,7 +613,7 @@ void Sim::check() {
             if (dirty[w] & ~valid[w]) return fail("a unit is dirty and not valid");
             if (marks[w] & ~dirty[w]) return fail("a unit is volatile and not dirty");
         }
-        if (s.extent >= options_.extents) return fail("a slot holds no extent");
+        if (s.extent >= map_.geo.extents) return fail("a slot holds no extent");
         if (slots_of[s.extent]++) return fail("an extent has two slots");
         if (ht_lookup(&map_, s.extent) != slot) return fail("a slot cannot be found");
     }

@@ -14,6 +14,7 @@
 #include "bits.h"
 #include "commit.h"
 #include "engine.h"
+#include "fate.h"
 #include "format.h"
 #include "lost.h"
 #include "move.h"
@@ -50,6 +51,10 @@ struct Options {
     uint32_t fill = 20;      // percent of the reads bring their extent to fast
     uint32_t hint = 3;       // percent of the steps go to hints about volatile data
     uint32_t lost = 4;       // entries of the lost map
+    uint32_t bad = 0;        // percent of the steps spoil a place of fast
+    uint32_t grow = 0;       // extents that bulk has beyond those of the tier's first table
+    bool dying = false;      // bulk dies at times, until the next power cut
+    bool images = false;     // after some cuts a device is found as it was at an earlier stop
 };
 
 // What a power cut leaves, and what the user knows of it.
@@ -84,14 +89,17 @@ public:
 #define HT_SIM_COUNTS(each)                                                                        \
     each(fast) each(home) each(joined) each(waits) each(commits) each(failed_commits)              \
         each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
-            each(evictions) each(discards) each(trims) each(intents) each(admitted) each(refused)              \
+            each(evictions) each(discards) each(trims) each(intents) each(admitted) each(refused)  \
                 each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)        \
-                    each(hints) each(drops) each(drops_refused) each(lost)
+                    each(hints) each(drops) each(drops_refused) each(lost) each(spoiled)           \
+                        each(retired) each(unread) each(stuck) each(grown) each(not_shrunk)        \
+                            each(deaths) each(old_fast) each(old_bulk) each(without_bulk)
     struct Counts {
 #define HT_SIM_COUNT(name) uint64_t name = 0;
         HT_SIM_COUNTS(HT_SIM_COUNT)
 #undef HT_SIM_COUNT
-        uint64_t clean_before = 0, clean_kept = 0; // extents that were clean at a cut
+        // Extents that were clean at a cut; of those proved so, how many there were and still are.
+        uint64_t clean_all = 0, clean_before = 0, clean_kept = 0;
 
         std::vector<std::pair<const char*, uint64_t>> named() const;
         void add(const Counts& other);
@@ -111,20 +119,22 @@ private:
         bool fua = false;
         Stage stage = Stage::Ask;
         ht_answer answer{};
-        uint64_t write = 0;           // in flight on a device
-        uint64_t commit = 0;          // waits for this one
-        ht_told told{};               // and what it said
-        uint32_t when = 0;            // READ: submitted then
-        std::vector<uint32_t> floors; // READ: what it must at least see, by sector
-        std::vector<uint32_t> gone;   // READ: up to there all was dropped before it came
-        bool cut = false;             // READ: the first one after a cut
-        std::vector<Tag> seen;        // READ
-        bool record = false;          // FUA: some piece lies in fast and has to be recorded
+        uint64_t write = 0;            // in flight on a device
+        uint64_t commit = 0;           // waits for this one
+        ht_told told{};                // and what it said
+        uint32_t when = 0;             // READ: submitted then
+        std::vector<uint32_t> floors;  // READ: what it must at least see, by sector
+        std::vector<uint32_t> gone;    // READ: up to there all was dropped before it came
+        bool cut = false;              // READ: the first one after a cut
+        std::vector<Tag> seen;         // READ
+        bool recording = false;        // FUA: the piece has landed and waits for its record
         std::unique_ptr<ht_hold> hold; // DISCARD that goes down: until it ends
-        bool ok = true;               // of the piece that is or was in flight
-        bool tried = false;           // fast has failed a piece before
-        bool failed = false;          // the user gets an error
-        bool refused = false;         // because a piece of it is lost
+        bool nowait = false;           // a device that has to wait may say so instead
+        ht_fault fault{};              // of the piece that is or was in flight
+        bool tried = false;            // fast has failed the piece before
+        bool unreadable = false;       // it met a place that only fast has, and fails
+        bool failed = false;           // the user gets an error
+        bool refused = false;          // because a piece of it is lost
         bool ended = false;
     };
 
@@ -138,7 +148,8 @@ private:
         int step = 0;
         uint64_t write = 0;
         std::vector<Tag> data;
-        bool ok = true;
+        ht_fault fault{};
+        bool wrote = false; // to the slot
         bool ended = false;
     };
 
@@ -196,6 +207,10 @@ private:
     bool error(unsigned percent) {
         return options_.errors && !quiet_ && chance(percent);
     }
+    ht_fault fault(unsigned percent) {
+        if (!error(percent)) return HT_FAULT_NONE;
+        return chance(5) ? HT_FAULT_MEDIUM : HT_FAULT_DEVICE; // slots are few
+    }
     bool still(int device) const {
         return !quiet_ && number_ < still_until_[device];
     }
@@ -210,6 +225,9 @@ private:
     }
     uint64_t lost_sector(uint32_t index) const {
         return map_.geo.lost_start + index;
+    }
+    uint32_t room() const { // extents that bulk has
+        return options_.extents + options_.grow;
     }
     ht_shard& shard(uint32_t extent) {
         return shards_[ht_shard_of(&map_, extent)];
@@ -231,10 +249,14 @@ private:
     void apply(Request& r);
     bool end_piece(Request& r);
     void check_refusal(const Request& r);
-    bool piece_failed(Request& r, bool by_fast);
+    void slot_failed(Request& r, const ht_request& piece, ht_ended& e);
+    bool follow(Request& r, const ht_ended& e);
+    bool next_piece(Request& r);
+    void spoil();
     void finish(Request& r);
     void check_read(const Request& r);
     Request whole_extent(uint32_t extent);
+    Request part_of(uint32_t extent, uint32_t from, uint32_t to);
     void lose_piece(Request& r);
     void rare();
     bool idle() const;
@@ -251,6 +273,8 @@ private:
     bool step_trim(Transfer& t);
     void end_trims();
     void read_units(Transfer& t);
+    void leave_unreadable(Transfer& t);
+    void suspect(Transfer& t);
     void write_units(Transfer& t, bool home);
     template <typename Visit>
     void each_sector(const Transfer& t, Visit visit) {
@@ -279,6 +303,7 @@ private:
     bool execute_write_lost();
     bool execute_state();
     void gather();
+    void publish_sector(u32 sector, const std::vector<Commit::Record>& records, bool ok);
     void publish(bool ok);
     void end_commit();
     void start_flush();
@@ -294,12 +319,18 @@ private:
     bool reach(ht_pair_goal goal);
     bool power_goes();
     void read_after_cut();
+    void read_after_cut(uint32_t extent, uint32_t from, uint32_t to);
     void clean_units(std::vector<Residency>& ret) const;
+    std::vector<Residency> proved_clean() const;
     void count_kept(const std::vector<Residency>& before);
     void reload();
+    void choose_table();
+    bool fits();
+    void restore_image(const Sim& other, uint64_t number);
     void check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& bits);
     void give_up_dirty();
     std::vector<uint32_t> dirty_sectors() const;
+    std::vector<uint32_t> resident_sectors() const;
     Device& device(ht_role role) {
         return role == HT_ROLE_FAST ? world_.fast : world_.bulk;
     }
@@ -333,6 +364,13 @@ private:
     std::vector<Epoch> epochs_;
     Commit commit_;
     uint64_t cut_number_ = 0;
+    std::vector<Residency> clean_then_; // when the newest commit began that has ended well
+    std::vector<Residency> clean_now_;  // when the newest commit began
+    uint32_t table_ = 0;                // extents of the table that is loaded, or to be loaded next
+    uint32_t grown_ = 0;                // of the largest one that ever was
+    bool bulk_dead_ = false;
+    bool owed_ = false; // acknowledged writes went with fast, and no FLUSH has failed since
+    std::shared_ptr<const Device> images_[2]; // fast and bulk as they were at a clean stop
     int power_left_ = -1; // steps of a start or stop until the power goes; -1: it stays
     std::vector<uint32_t> dirty_then_;          // when fast was away
     std::pair<uint32_t, uint32_t> discarded_{}; // extent and sector, newest
@@ -340,6 +378,7 @@ private:
     std::vector<bool> changed_;                 // record sectors
     std::vector<bool> being_written_;           // units of the tier
     bool bulk_written_ = true;                  // since its last good flush
+    bool bulk_torn_ = false;                    // a destage has failed, and may have written a part
     bool draining_ = false;
     bool quiet_ = false; // nothing new, and no errors any more
     std::string failure_;

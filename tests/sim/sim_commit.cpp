@@ -15,7 +15,8 @@ bool Sim::any_dirty() const {
     bool destaging = false;
     for (const Transfer& t : transfers_)
         destaging |= !t.fill && !t.trim;
-    return destaging || ht_engine_dirty(&engine_) || map_.lost.used; // bulk knows of none of them
+    return destaging || ht_engine_all_dirty(&engine_) ||
+           map_.lost.used; // bulk knows of none of them
 }
 
 void Sim::begin_commit() {
@@ -24,6 +25,8 @@ void Sim::begin_commit() {
     suspect_ = false;
     commit_ = {};
     commit_.number = ++commits_started_;
+    clean_now_.clear();
+    clean_units(clean_now_);
     commit_.action = ht_commit_begin(&commit_.protocol, &map_, &pair_, why);
     if (commit_.action == HT_COMMIT_DONE) end_commit();
 }
@@ -40,15 +43,21 @@ void Sim::gather() {
         Sector image;
         ht_records_init(uuid_, &map_.geo, sector, image.data());
         std::vector<Commit::Record> records;
+        u32 all = 0;
         for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
             const u32 slot = sector * map_.geo.per_sector + nth;
             if (slot >= map_.geo.slots) break;
             ht_record record{};
-            const u32 needs = ht_record_gather(&map_, slot, &record);
-            commit_.done.needs |= needs;
+            const u32 needs = ht_record_gather(&map_, slot, commit_.protocol.homes, &record);
+            all |= needs;
             if (needs & HT_GATHER_AGAIN) changed_[sector] = true;
             ht_record_put(&map_.geo, image.data(), nth, &record);
             records.push_back({record, needs != 0});
+        }
+        commit_.done.needs |= all;
+        if (all & HT_GATHER_HELD) {
+            publish_sector(sector, records, false);
+            continue;
         }
         ht_records_seal(uuid_, sector, commit_.protocol.seq, image.data());
         commit_.sectors.push_back(sector);
@@ -62,19 +71,21 @@ void Sim::gather() {
     commit_.done.lost = u32(commit_.lost.size());
 }
 
-void Sim::publish(bool ok) {
-    for (size_t i = 0; i < commit_.sectors.size(); i++) {
-        for (u32 nth = 0; nth < commit_.records[i].size(); nth++) {
-            const u32 slot = commit_.sectors[i] * map_.geo.per_sector + nth;
-            const Commit::Record& gathered = commit_.records[i][nth];
-            if (slots_[slot].extent == HT_NIL || !gathered.news) continue;
-            if (ok)
-                apply_acts(ht_record_publish(&map_, slot, &gathered.record), slot);
-            else
-                ht_record_revert(&map_, slot);
-        }
-        if (!ok) changed_[commit_.sectors[i]] = true;
+void Sim::publish_sector(u32 sector, const std::vector<Commit::Record>& records, bool ok) {
+    for (u32 nth = 0; nth < records.size(); nth++) {
+        const u32 slot = sector * map_.geo.per_sector + nth;
+        if (slots_[slot].extent == HT_NIL || !records[nth].news) continue;
+        if (ok)
+            apply_acts(ht_record_publish(&map_, slot, &records[nth].record), slot);
+        else
+            ht_record_revert(&map_, slot);
     }
+    if (!ok) changed_[sector] = true;
+}
+
+void Sim::publish(bool ok) {
+    for (size_t i = 0; i < commit_.sectors.size(); i++)
+        publish_sector(commit_.sectors[i], commit_.records[i], ok);
     publish_lost(ok);
 }
 
@@ -88,7 +99,7 @@ bool Sim::execute_flush() {
     const u8 devices = commit_.protocol.flush;
     u8& failed = commit_.done.failed;
     if ((devices & HT_ON_FAST) && error(1)) failed |= HT_ON_FAST;
-    if ((devices & HT_ON_BULK) && error(6)) failed |= HT_ON_BULK;
+    if ((devices & HT_ON_BULK) && (error(6) || bulk_dead_)) failed |= HT_ON_BULK;
     if ((devices & ~failed) & HT_ON_FAST) world_.fast.flush_end(commit_.fast_flush);
     if ((devices & ~failed) & HT_ON_BULK) world_.bulk.flush_end(commit_.bulk_flush);
     return true;
@@ -136,10 +147,11 @@ uint64_t Sim::put_state(ht_role role) {
 bool Sim::execute_state() {
     if (!commit_.begun) {
         world_.parted |= !pair_.running;
-        commit_.write = put_state(HT_ROLE_BULK);
+        commit_.write = ++writes_;
+        if (!bulk_dead_) commit_.write = put_state(HT_ROLE_BULK);
         return false;
     }
-    if (error(10)) commit_.done.failed = HT_ON_BULK;
+    if (error(10) || bulk_dead_) commit_.done.failed = HT_ON_BULK;
     world_.bulk.meta.complete(commit_.write, !commit_.done.failed);
     return true;
 }
@@ -190,23 +202,30 @@ void Sim::advance_commit() {
     commit_.action = ht_commit_next(&commit_.protocol, &commit_.done);
     if (map_.mode != mode) {
         counts.parted++;
+        for (const uint32_t s : dirty_sectors())
+            owed_ |= world_.oracle.floor(s) > world_.oracle.durable(s);
         say("fast is given up: mode %d", map_.mode);
     }
     if (commit_.action == HT_COMMIT_DONE) end_commit();
 }
 
 void Sim::end_commit() {
-    commit_.protocol.failed ? counts.failed_commits++ : counts.commits++;
+    const bool whole = ht_commit_whole(&commit_.protocol);
+    whole ? counts.commits++ : counts.failed_commits++;
+    counts.without_bulk += !whole && !commit_.protocol.failed && commit_.protocol.count;
     commits_ended_ = commit_.number;
+    if (whole) clean_then_ = clean_now_;
     for (Request& r : requests_) {
         if (r.stage != Stage::Commit || r.commit != commit_.number) continue;
-        const bool fua = r.fua && r.req.from >= r.end;
-        r.told = ht_commit_tell(&commit_.protocol, fua ? HT_WAITS_FUA : HT_WAITS_TURN);
+        r.told = ht_commit_tell(&commit_.protocol, r.recording ? HT_WAITS_FUA : HT_WAITS_TURN);
     }
     const bool ok = ht_commit_tell(&commit_.protocol, HT_WAITS_FLUSH) == HT_TOLD_DONE;
-    if (!ok && !options_.errors && !flushes_.empty()) fail("a flush fails, and no device has");
+    if (!ok && !options_.errors && !bulk_dead_ && !flushes_.empty())
+        fail("a flush fails, and no device has");
     std::erase_if(flushes_, [&](const Flush& f) {
         if (f.commit > commit_.number) return false;
+        if (ok && owed_) fail("a flush succeeds, and what it covers went with fast");
+        owed_ = false;
         if (ok) world_.oracle.flush_completed(f.covered, !commit_.protocol.bypass);
         return true; // the user of one that failed gets an error
     });

@@ -6,6 +6,8 @@
 
 #include "sim/sim.hpp"
 
+#include <hintier/types.h>
+
 namespace hintier::sim {
 
 namespace {
@@ -20,7 +22,7 @@ void Sim::hint() {
         return;
     }
     const Epoch& epoch = chance(70) ? epochs_.back() : epochs_[below(epochs_.size())];
-    const u32 extent = below(chance(70) ? options_.hot : options_.extents);
+    const u32 extent = below(chance(70) ? options_.hot : map_.geo.extents);
     const u32 slot = ht_lookup(&map_, extent);
     const bool all = chance(50);
     const u32 from = all ? 0 : below(map_.geo.units);
@@ -39,12 +41,19 @@ void Sim::give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to)
     for (u32 unit = from; unit < to; unit++)
         world_.oracle.give_up(first + unit, epoch.issued[first + unit]);
     ht_mark_volatile(&map_, slot, from, to, epoch.number);
+    slots_[slot].klass = u8(below(HINTIER_CLASSES));
+    slots_[slot].group = u8(below(HINTIER_GROUPS));
 }
 
 void Sim::done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {
     if (slots_[slot].epoch >= epoch.number) return;
     say("slot %u: units %u-%u done, as of epoch %u", slot, from, to, u32(epoch.number));
     apply_acts(drop(slot, from, to), slot);
+    if (slots_[slot].extent == HT_NIL || from || to < map_.geo.units) return;
+    u32 act = 0;
+    if (ht_forget(&map_, slot, &act)) return apply_acts(act, slot);
+    slots_[slot].flags |= HT_F_DONE;
+    ht_engine_hurry(&engine_, slot);
 }
 
 // Returns HT_ACT_*, 0 if nothing was dropped.

@@ -53,7 +53,7 @@ void Sim::end_tee(const Transfer& t) {
     for (Request& r : requests_) {
         if (r.number != t.tee || r.stage != Stage::Tee) continue;
         r.answer.verdict = HT_DO_DROP; // nothing is left to end
-        r.failed = !t.ok;
+        r.failed = t.fault;
         r.stage = Stage::End;
         return;
     }
@@ -99,7 +99,11 @@ bool Sim::background() {
 
 void Sim::read_units(Transfer& t) {
     t.data.resize(options_.sectors);
+    t.fault = fault(5);
+    if (t.fill && bulk_dead_) t.fault = HT_FAULT_DEVICE;
     each_sector(t, [&](u32 s) {
+        if (!t.fill && !t.fault && !world_.fast.can_read(slot_sector(t.move.slot, s)))
+            t.fault = HT_FAULT_MEDIUM;
         t.data[s] = t.fill ? world_.bulk.data.read(tier_sector(t.move.extent, s))
                            : world_.fast.data.read(slot_sector(t.move.slot, s));
     });
@@ -107,15 +111,39 @@ void Sim::read_units(Transfer& t) {
 
 // Of a write that fails some sectors may be written.
 void Sim::write_units(Transfer& t, bool home) {
-    t.ok = !error(10);
+    t.fault = fault(10);
     t.write = ++writes_;
+    if (home && bulk_dead_) {
+        t.fault = HT_FAULT_DEVICE;
+        return;
+    }
+    u32 unit = 0, end = 0;
+    for (; !home && ht_move_run(&map_.geo, &t.move, &unit, &end); unit = end)
+        if (!world_.fast.write(slot_sector(t.move.slot, unit * HT_UNIT_SECTORS),
+                               slot_sector(t.move.slot, end * HT_UNIT_SECTORS)))
+            t.fault = HT_FAULT_MEDIUM;
     each_sector(t, [&](u32 s) {
-        if (!t.ok && chance(50)) return;
+        if (t.fault && chance(50)) return;
         if (home)
             world_.bulk.data.put(t.write, tier_sector(t.move.extent, s), t.data[s]);
         else
             world_.fast.data.put(t.write, slot_sector(t.move.slot, s), t.data[s]);
     });
+}
+
+// Fast has failed a transfer: does it still live, and is the place to blame?
+void Sim::suspect(Transfer& t) {
+    suspect_ |= bool(t.fault);
+    t.move.bad |= t.fault == HT_FAULT_MEDIUM;
+}
+
+// Unit by unit what can be read goes home, the rest stays.
+void Sim::leave_unreadable(Transfer& t) {
+    for (u32 unit = 0; unit < map_.geo.units; unit++)
+        if (ht_bits_test(t.move.units, unit) &&
+            !world_.fast.can_read(slot_sector(t.move.slot, unit * HT_UNIT_SECTORS)))
+            ht_move_leave(&t.move, unit);
+    if (t.move.count) t.fault = HT_FAULT_NONE;
 }
 
 // Each number is a step: [write home, its end,] read home, write the slot, its end, finish.
@@ -132,29 +160,30 @@ bool Sim::step_fill(Transfer& t) {
         write_units(t, true);
         return false;
     case TEE_END:
-        world_.bulk.data.complete(t.write, t.fua && t.ok);
+        world_.bulk.data.complete(t.write, t.fua && !t.fault);
         bulk_written_ = true;
         end_tee(t);
-        t.step = t.ok ? WRITE : FINISH;
+        t.step = t.fault ? FINISH : WRITE;
         return false;
     case READ:
-        t.ok = !error(5);
         read_units(t);
-        t.step = t.ok ? WRITE : FINISH;
+        t.step = t.fault ? FINISH : WRITE;
         return false;
     case WRITE:
-        t.ok = ht_fill_wanted(&map_, &t.move);
-        t.step = t.ok ? WRITE_END : FINISH;
-        if (t.ok) write_units(t, false);
+        t.wrote = ht_fill_wanted(&map_, &t.move);
+        t.step = t.wrote ? WRITE_END : FINISH;
+        if (t.wrote) write_units(t, false);
         return false;
     case WRITE_END:
         world_.fast.data.complete(t.write);
+        suspect(t);
         t.step = FINISH;
         return false;
     default:
         bool valid = false;
-        const u32 act = ht_fill_finish(&map_, &t.move, t.ok, &valid);
+        const u32 act = ht_fill_finish(&map_, &t.move, t.wrote && !t.fault, &valid);
         counts.valid_fills += valid;
+        bulk_written_ |= valid && bulk_torn_; // it may have read what was left there
         place(t.move.slot, act);
         return true;
     }
@@ -164,20 +193,22 @@ bool Sim::step_destage(Transfer& t) {
     enum { READ, WRITE, WRITE_END, FINISH };
     switch (t.step++) {
     case READ:
-        t.ok = !error(5);
         read_units(t);
-        if (!t.ok) t.step = FINISH;
+        suspect(t);
+        if (t.fault == HT_FAULT_MEDIUM) leave_unreadable(t);
+        if (t.fault) t.step = FINISH;
         return false;
     case WRITE:
         write_units(t, true);
         return false;
     case WRITE_END:
         world_.bulk.data.complete(t.write);
-        bulk_written_ = true;
+        (t.fault ? bulk_torn_ : bulk_written_) = true;
         return false;
     default:
         bool clean = false;
-        const u32 act = ht_destage_finish(&map_, &t.move, t.ok, &clean);
+        const u32 act = ht_destage_finish(&map_, &t.move, !t.fault, &clean);
+        counts.stuck += slots_[t.move.slot].state == HT_SLOT_STUCK;
         counts.clean_destages += clean;
         place(t.move.slot, act);
         return true;
@@ -202,7 +233,7 @@ bool Sim::step_trim(Transfer& t) {
     case DISCARD:
         t.write = ++writes_;
         for (u32 s = 0; s < options_.sectors; s++)
-            if (chance(90))
+            if (chance(90) && !bulk_dead_)
                 world_.bulk.data.put(t.write, tier_sector(t.move.extent, s),
                                      {tier_sector(t.move.extent, s), 0});
         return false;
@@ -226,7 +257,10 @@ void Sim::end_trims() {
 
 void Sim::advance(Transfer& t) {
     if (still(FAST) || still(BULK)) return;
-    say("slot %u: %s of extent %u, step %d", t.move.slot, t.trim ? "trim" : t.fill ? "fill" : "destage",
+    say("slot %u: %s of extent %u, step %d", t.move.slot,
+        t.trim   ? "trim"
+        : t.fill ? "fill"
+                 : "destage",
         t.move.extent, t.step);
     t.ended = t.trim ? step_trim(t) : t.fill ? step_fill(t) : step_destage(t);
 }

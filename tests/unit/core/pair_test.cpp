@@ -212,16 +212,18 @@ TEST(Pair, GrowsForGood) {
     Devices d;
     ht_pair pair = loaded(d);
     EXPECT_EQ(ht_pair_resize(&pair, 100), HT_OK);
-    for (size_t writes = 1; writes <= 3; writes++) {
+    for (size_t writes = 1; writes <= start_writes; writes++) {
         const Devices cut = after(pair, d, HT_PAIR_START, false, writes);
         ht_pair next = loaded(cut);
         EXPECT_EQ(ht_pair_resize(&next, 99), HT_REFUSE_SHRUNK) << writes;
         EXPECT_EQ(ht_pair_resize(&next, 100), HT_OK);
         EXPECT_EQ(ht_pair_resize(&next, 150), HT_OK);
     }
-    d = after(pair, d, HT_PAIR_START, false, 9);
-    EXPECT_EQ(d.fast.extents, 100U);
-    EXPECT_EQ(d.bulk.extents, 100U);
+    d = after(pair, d, HT_PAIR_START, false, all_writes);
+    for (const ht_state& copy : d.fast.copies)
+        EXPECT_EQ(copy.extents, 100U);
+    for (const ht_state& copy : d.bulk.copies)
+        EXPECT_EQ(copy.extents, 100U);
 }
 
 TEST(Pair, LeavesBulkAloneInWriteThroughUntilSomethingIsDirty) {
