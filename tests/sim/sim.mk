@@ -51,5 +51,5 @@ crash-run: $(CRASH_SIM) $(if $(CRASH_SERIES),vm-root)
 
 .PHONY: mutants
 mutants: deps
-	+@$(MAKE) $(CRASH_SIM) $(CORE_TEST)
-	$(Q)tests/mutants/run --build $(B) --json $(B)/mutants/result.json
+	+@$(MAKE) $(CRASH_SIM) $(CORE_TEST) vm-root
+	$(Q)tests/mutants/run --build $(B) --series $(firstword $(SERIES)) --json $(B)/mutants/result.json
