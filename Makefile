@@ -123,7 +123,7 @@ lint: deps lint-deps
 
 # $(call tidy,FILES,FLAGS)
 tidy = printf '%s\n' $(1) | xargs -P$$(nproc) -n 3 sh -c \
-	'clang-tidy-14 --quiet "$$@" -- $(subst ','"'"',$(2)) -std=c++20 2>/dev/null || exit 255' tidy
+	'clang-tidy-14 --quiet "$$@" -- $(subst ','"'"',$(2)) -std=c++20 2>/dev/null || exit 1' tidy
 
 # C++ only: the kernel side follows the kernel's style, which checkpatch knows.
 .PHONY: lint-format

@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::string> paths_of(const std::vector<Root>& roots) {
     std::vector<std::string> paths;
+    paths.reserve(roots.size());
     for (const Root& root : roots) {
         paths.push_back(root.path);
     }

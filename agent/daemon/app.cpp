@@ -39,7 +39,7 @@ private:
 
     // An exception in any of them ends the loop: run() throws it again.
     void spawn(Task<> task) {
-        net::co_spawn(io_, std::move(task), [](std::exception_ptr error) {
+        net::co_spawn(io_, std::move(task), [](const std::exception_ptr& error) {
             if (error) std::rethrow_exception(error);
         });
     }

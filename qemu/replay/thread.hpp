@@ -59,7 +59,7 @@ public:
     void fail(std::exception_ptr error) {
         {
             const std::lock_guard lock(mutex_);
-            if (!error_) error_ = error;
+            if (!error_) error_ = std::move(error);
         }
         arrived_.notify_one();
     }
