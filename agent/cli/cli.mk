@@ -3,8 +3,8 @@
 
 CTL := $(B)/hintierctl
 CTL_VERB_SRCS := $(sort $(wildcard agent/cli/verbs/*.cpp)) agent/hintierctl.cpp
-CTL_SRCS := $(sort $(wildcard agent/cli/*.cpp agent/cli/doctor/*.cpp))
-CTL_CORE_SRCS := kmod/core/format.c kmod/core/crc32c.c
+CTL_SRCS := $(sort $(wildcard agent/cli/*.cpp agent/cli/doctor/*.cpp agent/cli/meta/*.cpp))
+CTL_CORE_SRCS := kmod/core/format.c kmod/core/crc32c.c kmod/core/pair.c
 CTL_OBJS := $(CTL_VERB_SRCS:%.cpp=$(B)/%.o) $(CTL_SRCS:%.cpp=$(B)/%.o) \
 	$(CTL_CORE_SRCS:%.c=$(B)/agent/cli/%.o)
 
@@ -45,7 +45,8 @@ CTL_TEST := $(B)/tests/cli_test
 CTL_TEST_SRCS := $(sort $(wildcard tests/unit/agent/cli/*.cpp))
 CTL_TEST_OBJS := $(CTL_TEST_SRCS:%.cpp=$(B)/san/%.o)
 CTL_SAN_OBJS := $(CTL_SRCS:%.cpp=$(B)/san/%.o)
-CTL_SAN_CORE := $(CTL_CORE_SRCS:%.c=$(B)/san/agent/cli/%.o)
+# All of core: the tests also load pairs as the module does.
+CTL_SAN_CORE := $(patsubst %.c,$(B)/san/agent/cli/%.o,$(sort $(wildcard kmod/core/*.c)))
 CTL_TEST_DEFINES := -DCTL_PATH='"$(abspath $(CTL))"' -DSOURCE_DIR='"$(CURDIR)"'
 
 $(CTL_SAN_OBJS): $(B)/san/%.o: %.cpp

@@ -121,8 +121,8 @@ Result<Disk> open_disk(const std::string& path, Open how) {
     if (!block && !S_ISREG(st.st_mode))
         return fail(ENOTBLK, "{} is neither a block device nor an image file", path);
 
-    int flags = O_CLOEXEC | (how == Open::read ? O_RDONLY : O_RDWR);
-    if (block && how == Open::exclusive)
+    int flags = O_CLOEXEC | (how == Open::exclusive ? O_RDWR : O_RDONLY);
+    if (block && how != Open::read)
         flags |= O_EXCL; // without O_CREAT: EBUSY while anyone has claimed the device
     Disk disk;
     disk.path = path;
@@ -133,9 +133,9 @@ Result<Disk> open_disk(const std::string& path, Open how) {
     disk.block = block;
     disk.id = block ? st.st_rdev : st.st_dev;
     disk.bytes = block ? 0 : static_cast<std::uint64_t>(st.st_size);
-    Result<void> ready = block                    ? measure_block(disk)
-                         : how == Open::exclusive ? claim_file(disk)
-                                                  : Result<void>{};
+    Result<void> ready = block               ? measure_block(disk)
+                         : how != Open::read ? claim_file(disk)
+                                             : Result<void>{};
     if (!ready) return Failure(ready.error());
     return disk;
 }

@@ -36,7 +36,8 @@ bool same_disk(const std::string& a, const std::string& b);
 
 enum class Open {
     read,
-    exclusive, // for writing; refused while mounted, claimed by another device, or locked
+    exclusive,      // for writing; refused while mounted, claimed by another device, or locked
+    read_exclusive, // refused likewise, but for reading: nobody writes meanwhile
 };
 
 Result<Disk> open_disk(const std::string& path, Open how);

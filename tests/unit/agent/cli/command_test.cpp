@@ -171,7 +171,7 @@ TEST_F(CommandTest, EveryVerbHelpsWithExamples) {
         Outcome help = run(verb + " --help");
         EXPECT_EQ(help.status, 0) << verb;
         EXPECT_NE(help.out.find("Examples:"), std::string::npos) << verb;
-        EXPECT_EQ(options(verb).contains("--json"), verb != "agent") << verb;
+        EXPECT_EQ(options(verb).contains("--json"), verb != "agent" && verb != "meta") << verb;
     }
 }
 
@@ -190,11 +190,12 @@ TEST_F(CommandTest, ManualAndCompletionNameEverything) {
         for (const std::string& option : options(verb))
             named(option);
     }
-    for (const std::string& question : verbs("agent")) {
-        named(question);
-        for (const std::string& option : options("agent " + question))
-            named(option);
-    }
+    for (const char* group : {"agent", "meta"})
+        for (const std::string& verb : verbs(group)) {
+            named(verb);
+            for (const std::string& option : options(std::string(group) + " " + verb))
+                named(option);
+        }
 }
 
 } // namespace
