@@ -53,8 +53,8 @@ struct ht_pair {
 	bool discard_dirty;   /* give up what is dirty on a fast device that does not agree */
 	bool differ;          /* the epochs: clean units are void */
 	bool running;         /* both devices are in use */
-	bool owed;            /* fast was given up, and no FLUSH has been told yet */
 	bool dirty;
+	u8 owed;              /* fast was given up: so many commits with a FLUSH have to fail yet */
 	u8 goal;
 	u8 step;
 	u8 action;            /* enum ht_pair_action: what is being carried out */

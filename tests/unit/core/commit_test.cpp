@@ -208,7 +208,7 @@ TEST(Commit, GivesFastUpOnceBulkHasMovedOn) {
         CommitRun c;
         c.failing = failing;
         c.failed = HT_ON_FAST;
-        c.dirty = true;
+        c.dirty = false; // but a write may land and be acknowledged while bulk is told
         const std::string said = c.run();
         EXPECT_TRUE(said.ends_with(" state state revert")) << said;
         EXPECT_EQ(said.find("publish"), std::string::npos) << said;
@@ -246,7 +246,8 @@ TEST(Commit, FailsTheTierIfBulkCannotBeMoved) {
     EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FLUSH), HT_TOLD_ERROR);
 }
 
-TEST(Commit, TellsAFlushOnceWhatWentWithFast) {
+// By those that wait when it happens, and by one that covers all that was acknowledged by then.
+TEST(Commit, TellsFlushesTwiceWhatWentWithFast) {
     CommitRun c;
     c.failing = "gather flush-fast";
     c.failed = HT_ON_FAST;
@@ -256,8 +257,10 @@ TEST(Commit, TellsAFlushOnceWhatWentWithFast) {
     EXPECT_EQ(c.run(), "take flush-bulk");
     EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FUA), HT_TOLD_ERROR)
         << "no record can be written any more";
-    EXPECT_EQ(c.run(HT_COMMIT_FOR_FLUSH), "take flush-bulk");
-    EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FLUSH), HT_TOLD_ERROR);
+    for (int i = 0; i < 2; i++) {
+        EXPECT_EQ(c.run(HT_COMMIT_FOR_FLUSH), "take flush-bulk");
+        EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FLUSH), HT_TOLD_ERROR);
+    }
     EXPECT_EQ(c.run(HT_COMMIT_FOR_FLUSH), "take flush-bulk");
     EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FLUSH), HT_TOLD_DONE);
     c.written = false;
