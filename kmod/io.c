@@ -135,7 +135,8 @@ static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	u32 done, to;
 
 	req.to = min(whole, req.from + sectors);
-	req.from_home = io->op == HT_REQ_READ && prefers_home(t, sectors);
+	req.from_home = io->op == HT_REQ_READ &&
+			((io->flags & HT_IO_FROM_HOME) || prefers_home(t, sectors));
 	begin_one(t, &req, &ans);
 	io->extent = req.extent;
 	io->count = 1;
@@ -405,6 +406,8 @@ static int follow(struct ht_tier *t, struct bio *bio, struct ht_io *io, const st
 		*status = *status ? *status : BLK_STS_IOERR;
 		return DM_ENDIO_DONE;
 	case HT_FATE_AGAIN:
+		if (ht_fault_is_failure(e->fault))
+			io->flags |= HT_IO_FROM_HOME;
 		rewind(bio, io);
 		ht_park_retry(t, bio);
 		return DM_ENDIO_INCOMPLETE;

@@ -72,6 +72,7 @@ struct ht_io {
 #define HT_IO_FLUSH (1U << 3)      /* an empty flush */
 #define HT_IO_SYNC (1U << 4)       /* a FUA write that landed and waits for its record */
 #define HT_IO_FUA (1U << 5)        /* came with FUA: a device without a cache strips it off the bio */
+#define HT_IO_FROM_HOME (1U << 6) /* fast has failed to read what home has, too */
 
 /* One transfer between a slot and a home; see xfer.c. */
 struct ht_xfer {

@@ -38,7 +38,7 @@ struct ht_ended {
 enum ht_fate {
 	HT_FATE_TELL,   /* its submitter learns what the device said */
 	HT_FATE_FAIL,   /* its submitter learns of an error */
-	HT_FATE_AGAIN,  /* ask ht_begin() again, where one may wait */
+	HT_FATE_AGAIN,  /* ask ht_begin() again, where one may wait; a read that failed, `from_home` */
 	HT_FATE_COMMIT, /* and that after a commit, which tells if fast still lives; it is `tried` */
 	HT_FATE_RECORD, /* wait for a commit as HT_WAITS_FUA */
 };

@@ -625,6 +625,8 @@ bool ht_slot_failed(struct ht_map *map, const struct ht_request *req, u32 slot, 
 	const u16 *valid = ht_slot_bits(map, slot, HT_VALID);
 	const u16 *dirty = ht_slot_bits(map, slot, HT_DIRTY);
 	struct ht_slot *s = slot_of(map, slot);
+	/* A piece of a unit may be on its way to what is clean now: then it has to stay. */
+	bool others = s->writers > (req->op != HT_REQ_READ);
 	bool all_clean = true;
 	u32 forgotten;
 
@@ -636,7 +638,7 @@ bool ht_slot_failed(struct ht_map *map, const struct ht_request *req, u32 slot, 
 	for (u32 unit = from; unit < to; unit++) {
 		if (ht_bits_test(dirty, unit))
 			all_clean = false;
-		else if (ht_bits_test(valid, unit))
+		else if (ht_bits_test(valid, unit) && !others)
 			*ret_act |= drop_units(map, slot, unit, unit + 1);
 	}
 	if (ht_forget(map, slot, &forgotten))

@@ -84,7 +84,7 @@ u32 ht_end(struct ht_map *map, struct ht_shard *shard, const struct ht_request *
 
 /*
  * Fast failed a request to the slot; before its ht_end(), so that the slot cannot go. What is
- * clean there is forgotten, and had from home. If it is the medium that failed, the slot takes
+ * clean there is forgotten, unless others write to the slot, and had from home. If it is the medium that failed, the slot takes
  * nothing new and is retired once it is empty. False if the request met dirty units: only fast
  * has those.
  */

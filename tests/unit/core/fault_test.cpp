@@ -143,6 +143,23 @@ TEST(BadSlot, KeepsWhatIsDirtyAndTakesNothingNew) {
         << "what is dirty can only be overwritten where it is";
 }
 
+TEST(BadSlot, KeepsWhatAPieceOfAUnitIsOnItsWayTo) {
+    SmallMap m;
+    m.write(X, S, 0, 32);
+    m.commit(S);
+    ht_move move{};
+    bool clean = false;
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    ht_destage_finish(&m.map, &move, true, &clean); // clean, and its record says dirty
+    const ht_request piece = SmallMap::request(HT_REQ_WRITE, X, 1, 2);
+    const ht_answer a = m.begin(piece);
+    ASSERT_EQ(a.verdict, HT_DO_FAST);
+    u32 act = 0;
+    EXPECT_TRUE(fails(m, HT_REQ_READ, 0, 32, &act)) << "home has it";
+    m.end(piece, a);
+    EXPECT_EQ(m.bits(S, HT_DIRTY), 0x1) << "the write counts";
+}
+
 TEST(BadSlot, IsMarkedByTheMediumOnly) {
     SmallMap m;
     m.write(X, S, 0, 16);
