@@ -156,9 +156,9 @@ static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sec
 		u64 slot = (u64)index * geo->per_sector + nth;
 
 		why = ht_record_get(geo, sector, nth, &record);
-		if (why == HT_OK && record.used && slot >= geo->slots)
+		if (why == HT_OK && (record.used || record.bad) && slot >= geo->slots)
 			why = HT_REFUSE_RECORD;
-		if (why == HT_OK && record.used)
+		if (why == HT_OK && slot < geo->slots)
 			why = ht_record_load(&t->map, slot, &record, trust);
 		if (why != HT_OK)
 			return why;
