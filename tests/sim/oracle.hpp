@@ -133,7 +133,7 @@ public:
         if (u.given_up < acked) return false;
         // A write that has not been acknowledged may have been dropped, or is still to come; so is
         // a discard that makes anything good that was ever there.
-        u.lost = std::max(u.given_up, acked ? 0 : newest(unit, &Seen::ever));
+        u.lost = std::max({1U, u.given_up, acked ? 0 : newest(unit, &Seen::ever)});
         u.gone = acked;
         return true;
     }

@@ -231,7 +231,8 @@ std::vector<uint32_t> Sim::dirty_sectors() const {
 // False if the power has gone again before the tier could run.
 bool Sim::start() {
     bulk_written_ = true; // nobody knows what bulk holds in its cache
-    bulk_torn_ = bulk_dead_ = owed_ = false;
+    bulk_torn_ = bulk_dead_ = false;
+    owed_ = 0;
     suspect_ = false;
     if (!load(false)) {
         counts.refused_dirty++;
@@ -241,7 +242,7 @@ bool Sim::start() {
     if (!ok()) return true;
     const bool dirty = any_dirty();
     map_.bulk = dirty ? HT_BULK_PARTIAL : HT_BULK_WHOLE;
-    if (dirty && !(pair_.bulk.flags & HT_STATE_HAS_DIRTY))
+    if (dirty && !world_.parted && !(pair_.bulk.flags & HT_STATE_HAS_DIRTY))
         fail("fast holds dirty data, and bulk says that it is whole");
     return reach(HT_PAIR_START);
 }
@@ -261,6 +262,7 @@ void Sim::boot() {
         ;
     if (!ok()) return;
     world_.parted = false;
+    went_.clear();
     check();
 }
 
@@ -287,7 +289,10 @@ void Sim::crash_of(const Sim& other, uint64_t number) {
     grown_ = other.grown_;
     say("cut %llx", static_cast<unsigned long long>(number));
     dirty_then_.clear();
-    if (other.world_.parted) dirty_then_ = other.dirty_sectors();
+    if (other.world_.parted) {
+        dirty_then_ = other.dirty_sectors(); // destages that were under way may have ended since
+        dirty_then_.insert(dirty_then_.end(), other.went_.begin(), other.went_.end());
+    }
     power_cut(other, number);
     const bool imaged = other.images_[FAST] && mix(number, 7) % 8 == 0;
     if (imaged) restore_image(other, mix(number, 8));
@@ -325,6 +330,8 @@ std::vector<uint32_t> Sim::resident_sectors() const {
     for (const ht_slot& slot : slots_)
         for (u32 s = 0; s < options_.sectors && slot.extent != HT_NIL; s++)
             sectors.push_back(tier_sector(slot.extent, s));
+    for (u32 s = 0; s < room() * options_.sectors; s++)
+        if (world_.oracle.gone_at_cut(s)) sectors.push_back(s);
     return sectors;
 }
 
@@ -437,6 +444,7 @@ void Sim::reload() {
         if (ok() && stopped) check_same(slots, bits);
     } else {
         dirty_then_ = dirty_sectors();
+        dirty_then_.insert(dirty_then_.end(), went_.begin(), went_.end());
         boot();
     }
     if (ok()) read_after_cut();

@@ -334,6 +334,7 @@ bool Sim::follow(Request& r, const ht_ended& e) {
         return true;
     case HT_FATE_AGAIN:
         r.nowait = false;
+        r.req.from_home |= ht_fault_is_failure(ht_fault(e.fault));
         r.stage = Stage::Ask;
         return false;
     case HT_FATE_COMMIT:

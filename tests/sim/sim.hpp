@@ -369,9 +369,10 @@ private:
     uint32_t table_ = 0;                // extents of the table that is loaded, or to be loaded next
     uint32_t grown_ = 0;                // of the largest one that ever was
     bool bulk_dead_ = false;
-    bool owed_ = false; // acknowledged writes went with fast, and no FLUSH has failed since
+    uint64_t owed_ = 0; // acknowledged writes went with fast then, and no later FLUSH has failed
     std::shared_ptr<const Device> images_[2]; // fast and bulk as they were at a clean stop
-    int power_left_ = -1; // steps of a start or stop until the power goes; -1: it stays
+    int power_left_ = -1;        // steps of a start or stop until the power goes; -1: it stays
+    std::vector<uint32_t> went_; // dirty when fast was given up
     std::vector<uint32_t> dirty_then_;          // when fast was away
     std::pair<uint32_t, uint32_t> discarded_{}; // extent and sector, newest
     bool suspect_ = false;                      // fast has failed a request

@@ -202,8 +202,9 @@ void Sim::advance_commit() {
     commit_.action = ht_commit_next(&commit_.protocol, &commit_.done);
     if (map_.mode != mode) {
         counts.parted++;
-        for (const uint32_t s : dirty_sectors())
-            owed_ |= world_.oracle.floor(s) > world_.oracle.durable(s);
+        went_ = dirty_sectors();
+        for (const uint32_t s : went_)
+            if (world_.oracle.floor(s) > world_.oracle.durable(s)) owed_ = number_;
         say("fast is given up: mode %d", map_.mode);
     }
     if (commit_.action == HT_COMMIT_DONE) end_commit();
@@ -225,7 +226,7 @@ void Sim::end_commit() {
     std::erase_if(flushes_, [&](const Flush& f) {
         if (f.commit > commit_.number) return false;
         if (ok && owed_) fail("a flush succeeds, and what it covers went with fast");
-        owed_ = false;
+        if (f.number > owed_) owed_ = 0;
         if (ok) world_.oracle.flush_completed(f.covered, !commit_.protocol.bypass);
         return true; // the user of one that failed gets an error
     });
