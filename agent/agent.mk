@@ -3,7 +3,7 @@
 # The daemon: rooms as an archive that its unit tests link too, so that they test what is shipped.
 # Each outside library is named for the rooms that use it.
 
-AGENT_ROOMS := base model plan layout source sink daemon
+AGENT_ROOMS := base objects model plan layout source sink daemon
 AGENT_SRCS := $(sort $(wildcard $(AGENT_ROOMS:%=agent/%/*.cpp)))
 AGENT_OBJS := $(AGENT_SRCS:%.cpp=$(B)/%.o)
 AGENT_LIB := $(B)/agent/libagent.a
@@ -51,7 +51,7 @@ $(AGENT_TEST_OBJS): $(B)/san/%.o: %.cpp
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(AGENT_CPPFLAGS) $(AGENT_CXXFLAGS) -O0 -g1 -fsanitize=address \
-		-Wno-missing-field-initializers -MMD -MP -c $< -o $@
+		-Wno-missing-field-initializers -DSOURCE_DIR='"$(CURDIR)"' -MMD -MP -c $< -o $@
 
 $(B)/tests/agent_test: $(AGENT_SAN_OBJS) $(AGENT_TEST_OBJS)
 	$(call say,LINK,$@)

@@ -26,6 +26,7 @@ void add_verbs(CLI::App& app, Command& command) {
     add_status(app, command);
     add_where(app, command);
     add_hint(app, command);
+    add_objects(app, command);
     add_doctor(app, command);
     add_meta(app, command);
     add_agent(app, command);

@@ -94,6 +94,7 @@ void add_list(CLI::App& app, Command& command);
 void add_status(CLI::App& app, Command& command);
 void add_where(CLI::App& app, Command& command);
 void add_hint(CLI::App& app, Command& command);
+void add_objects(CLI::App& app, Command& command);
 void add_doctor(CLI::App& app, Command& command);
 void add_meta(CLI::App& app, Command& command);
 void add_agent(CLI::App& app, Command& command);

@@ -164,6 +164,31 @@ TEST_F(CommandTest, FailuresAreOne) {
     refused("agent --socket nosuch.sock ping", 1, "hintierd does not run");
 }
 
+TEST_F(CommandTest, ObjectsOfAModel) {
+    const std::string data = SOURCE_DIR "/tests/unit/agent/objects/data/";
+    Outcome ran = run("objects " + data + "moe.gguf --list --json");
+    ASSERT_EQ(ran.status, 0) << ran.error;
+    Json answer = Json::parse(ran.out);
+    EXPECT_EQ(answer["format"], "GGUF 3");
+    EXPECT_EQ(answer["experts"], 4);
+    EXPECT_EQ(answer["roles"]["expert"]["tensors"], 6);
+    // 15 tensors, of which 6 hold 4 experts each.
+    ASSERT_EQ(answer["objects"].size(), 15u - 6u + 6u * 4u);
+    std::uint64_t end = 0;
+    for (const Json& object : answer["objects"]) {
+        EXPECT_GE(object["offset"], end) << object;
+        end = object["offset"].get<std::uint64_t>() + object["length"].get<std::uint64_t>();
+    }
+    EXPECT_LE(end, fs::file_size(data + "moe.gguf"));
+    Outcome text = run("objects " + data + "split-00002-of-00002.gguf");
+    EXPECT_EQ(text.status, 0) << text.error;
+    EXPECT_TRUE(std::regex_search(text.out, std::regex("expert +3 +")));
+    refused("objects nosuch", 1, "nosuch: No such file");
+    refused("objects fast", 1, "no safetensors file");
+    refused("objects .", 1, "name a file");
+    refused("objects --map " + data + "moe.gguf", 1, "not on a hintier tier");
+}
+
 TEST_F(CommandTest, EveryVerbHelpsWithExamples) {
     std::set<std::string> all = verbs("");
     EXPECT_GE(all.size(), 10u);
