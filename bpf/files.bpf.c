@@ -202,10 +202,10 @@ int BPF_PROG(on_unlink, struct inode *dir, struct dentry *dentry)
 	return 0;
 }
 
-/* True if @rec->name, @rec->name_bytes long, ends in the suffix. */
-static __always_inline bool suffix_fits(const struct hintier_record *rec)
+/* True if @rec->name, @rec->name_bytes long, ends in suffix @which. */
+static __always_inline bool suffix_fits(const struct hintier_record *rec, __u32 which)
 {
-	__u32 n = suffix_bytes, first, at, i;
+	__u32 n = suffix_bytes[which], first, at, i;
 
 	if (!n || n > HINTIER_TRACE_SUFFIX || rec->name_bytes < n)
 		return false;
@@ -214,10 +214,20 @@ static __always_inline bool suffix_fits(const struct hintier_record *rec)
 		at = first + i;
 		barrier_var(at); /* or clang proves the bound to itself and not to the verifier */
 		at &= HINTIER_TRACE_NAME - 1;
-		if (rec->name[at] != suffix[i])
+		if (rec->name[at] != suffixes[which][i])
 			return false;
 	}
 	return true;
+}
+
+static __always_inline bool any_suffix_fits(const struct hintier_record *rec)
+{
+	__u32 which;
+
+	for (which = 0; which < HINTIER_TRACE_SUFFIXES; which++)
+		if (suffix_fits(rec, which))
+			return true;
+	return false;
 }
 
 /*
@@ -256,7 +266,7 @@ int BPF_PROG(on_syscall, struct pt_regs *regs, long ret)
 	rec = record_begin(HINTIER_REC_LOOKUP);
 	if (!rec)
 		return 0;
-	if (!read_path_end(rec, path) || !suffix_fits(rec)) {
+	if (!read_path_end(rec, path) || !any_suffix_fits(rec)) {
 		bpf_ringbuf_discard(rec, 0);
 		return 0;
 	}

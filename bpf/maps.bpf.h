@@ -10,9 +10,9 @@
 /* The agent's own process: what it opens or removes is no news to it. */
 const volatile __u32 self_pid = 0;
 
-/* A looked-up path matters if it ends in this; empty: none does. */
-const volatile char suffix[HINTIER_TRACE_SUFFIX] = {};
-const volatile __u32 suffix_bytes = 0;
+/* A looked-up path matters if it ends in one of these; empty ones fit nothing. */
+const volatile char suffixes[HINTIER_TRACE_SUFFIXES][HINTIER_TRACE_SUFFIX] = {};
+const volatile __u32 suffix_bytes[HINTIER_TRACE_SUFFIXES] = {};
 
 /* Set by the agent: wake it when something urgent comes. */
 volatile __u32 armed = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/daemon/agent.hpp"
 
+#include <set>
+
 #include "agent/base/log.hpp"
 #include "agent/sink/dryrun_sink.hpp"
 #include "agent/sink/ioctl_sink.hpp"
@@ -16,6 +18,16 @@ std::vector<std::string> paths_of(const std::vector<Root>& roots) {
         paths.push_back(root.path);
     }
     return paths;
+}
+
+// Of the names that any root's frameworks look up.
+std::set<std::string> suffixes_of(const std::vector<Root>& roots) {
+    std::set<std::string> suffixes;
+    for (const Root& root : roots) {
+        suffixes.insert(root.adapter->suffixes.begin(), root.adapter->suffixes.end());
+    }
+    suffixes.erase("");
+    return suffixes;
 }
 
 std::unique_ptr<HintSink> make_sink(bool dry_run) {
@@ -35,7 +47,7 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
     } else if (config.trace.files) {
         BpfSource::Config source;
         source.ring_bytes = config.trace.ring_bytes;
-        source.suffix = config.roots.front().adapter->suffix;
+        source.suffixes = suffixes_of(config.roots);
         auto opened = BpfSource::open(source);
         if (!opened) return Failure(std::move(opened.error()));
         bpf = std::move(*opened);

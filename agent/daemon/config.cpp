@@ -252,7 +252,7 @@ void read_chain(Table in, ChainRule::Config& ret) {
 
 Root read_root(Table in, bool reaper) {
     Root root;
-    std::string adapter;
+    std::string adapter = "auto";
     in.text("path", root.path);
     in.text("adapter", adapter);
     in.number("group", root.group);
@@ -302,10 +302,6 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     for (Table& one : top.tables("root")) {
         Root root = read_root(one, config.rules.reaper.enabled);
         if (!paths.insert(root.path).second) one.fail("path", "is there twice");
-        if (!config.roots.empty() && root.adapter &&
-            root.adapter->suffix != config.roots.front().adapter->suffix) {
-            one.fail("adapter", "cannot be mixed with the first root's: one file suffix for all");
-        }
         if (config.roots.size() == HINTIER_TRACE_ROOTS) one.fail("path", "is one root too many");
         if (error) break;
         config.roots.push_back(std::move(root));

@@ -1,17 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/model/kv_name.hpp"
 
+#include <charconv>
+
 namespace hintier {
 
 namespace {
 
+using Parsed = std::optional<ParsedName>;
+
+Parsed parse_vllm(std::string_view name);
+Parsed parse_sglang(std::string_view name);
+Parsed parse_lmcache(std::string_view name);
+Parsed parse_mooncake(std::string_view name);
+Parsed parse_any(std::string_view name);
+
 constexpr Adapter adapters[] = {
-    {"vllm-fs", ".bin", true,
-     "needs vLLM with the fix of issue 49328: before it a failed load livelocks"},
-    {"lmcache", ".pt", false, "a vanished file is a KeyError there, and the engine dies"},
+    {"vllm-fs",
+     {".bin"},
+     true,
+     "needs vLLM with the fix of issue 49328: before it a failed load livelocks",
+     parse_vllm},
+    {"sglang-file",
+     {".bin"},
+     false,
+     "its names hold more than a block's hash, so the reaper cannot spell them",
+     parse_sglang},
+    {"lmcache",
+     {".pt"},
+     false,
+     "a vanished file is a KeyError there, and the engine dies",
+     parse_lmcache},
+    {"mooncake",
+     {".bucket"},
+     false,
+     "its index still names the blocks of a vanished bucket",
+     parse_mooncake},
+    {"auto",
+     {".bin", ".pt", ".bucket"},
+     false,
+     "only where the adapter is named may files be unlinked",
+     parse_any},
 };
 
-constexpr std::string_view temporary_suffix = ".tmp";
+constexpr const Adapter& vllm = adapters[0];
+constexpr const Adapter& sglang = adapters[1];
+constexpr const Adapter& lmcache = adapters[2];
+constexpr const Adapter& mooncake = adapters[3];
 
 int hex_value(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -27,14 +62,163 @@ std::size_t hex_run(std::string_view text) {
     return n;
 }
 
-// `model@world_size@worker_id@chunk_hash@dtype…` → the chunk's hash.
-std::string_view lmcache_hash(std::string_view key) {
-    for (int field = 0; field < 3; ++field) {
-        const std::size_t at = key.find('@');
-        if (at == key.npos) return {};
-        key.remove_prefix(at + 1);
+template <class T>
+std::optional<T> whole_number(std::string_view text) {
+    T number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || rest != end) return {};
+    return number;
+}
+
+std::optional<std::uint32_t> number(std::string_view text) {
+    return whole_number<std::uint32_t>(text);
+}
+
+// The part of `text` behind the last `mark`, which is cut off with it; all of it if there is none.
+std::string_view take_last(std::string_view& text, char mark) {
+    const std::size_t at = text.rfind(mark);
+    const std::string_view last = text.substr(at == text.npos ? 0 : at + 1);
+    text = text.substr(0, at == text.npos ? 0 : at);
+    return last;
+}
+
+// Likewise the part before the first `mark`.
+std::string_view take_first(std::string_view& text, char mark) {
+    const std::size_t at = text.find(mark);
+    const std::string_view first = text.substr(0, at);
+    text.remove_prefix(at == text.npos ? text.size() : at + 1);
+    return first;
+}
+
+Parsed parse_vllm(std::string_view name) {
+    const std::size_t run = hex_run(name);
+    std::string_view rest = name.substr(run);
+    if (!rest.starts_with(vllm.suffixes.front())) return {};
+    rest.remove_prefix(vllm.suffixes.front().size());
+    const bool temporary = rest.starts_with('_') && rest.ends_with(".tmp");
+    if (!rest.empty() && !temporary) return {};
+    const auto hash = KvName::from_hex(name.substr(0, run));
+    if (!hash) return {};
+    return ParsedName{.name = *hash, .temporary = temporary, .adapter = &vllm};
+}
+
+// "…_<a>_<b>" → a and b, cut off with their marks.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> take_two(std::string_view& text) {
+    std::string_view rest = text;
+    const auto second = number(take_last(rest, '_'));
+    const auto first = number(take_last(rest, '_'));
+    if (!first || !second || rest.empty()) return {};
+    text = rest;
+    return std::pair(*first, *second);
+}
+
+// From the back, for the model's name may hold any of the marks.
+Parsed parse_sglang(std::string_view name) {
+    const std::size_t run = hex_run(name);
+    const auto hash = KvName::from_hex(name.substr(0, run));
+    if (!hash) return {};
+    ParsedName parsed{.name = *hash, .adapter = &sglang};
+    std::string_view rest = name.substr(run);
+    const std::string_view suffix = sglang.suffixes.front();
+    const std::size_t end = rest.rfind(suffix);
+    if (end == rest.npos) return {};
+    const std::string_view tail = rest.substr(end + suffix.size());
+    parsed.temporary = tail.starts_with(".tmp.");
+    if (!tail.empty() && !parsed.temporary) return {};
+    rest = rest.substr(0, end);
+    if (rest.starts_with('.')) {
+        rest.remove_prefix(1);
+        parsed.pool = take_first(rest, '_');
+        if (parsed.pool.empty()) return {};
+    } else if (rest.starts_with('_')) {
+        rest.remove_prefix(1);
+    } else {
+        return {};
     }
-    return key.substr(0, key.find('@'));
+    if (const std::size_t cp = rest.rfind("_cp"); cp != rest.npos && cp > 0) {
+        std::string_view tried = rest.substr(cp + 3);
+        const auto context = number(take_first(tried, '_'));
+        if (context && number(tried)) rest = rest.substr(0, cp);
+    }
+    const auto last = take_two(rest);
+    const auto before = last ? take_two(rest) : std::nullopt;
+    const auto tp = before ? before : last; // rank, size
+    const std::uint32_t stages = before ? last->first : 1;
+    const std::uint32_t stage = before ? last->second : 0;
+    if (tp && tp->first < tp->second && stage < stages) {
+        const std::uint64_t ranks = std::uint64_t{tp->second} * stages;
+        const std::uint64_t rank = std::uint64_t{stage} * tp->second + tp->first;
+        if (ranks <= 65'536) {
+            parsed.rank = static_cast<std::uint32_t>(rank);
+            parsed.ranks = static_cast<std::uint32_t>(ranks);
+        }
+    }
+    parsed.model = rest;
+    if (parsed.model.empty()) return {};
+    return parsed;
+}
+
+Parsed parse_lmcache(std::string_view name) {
+    if (!name.ends_with(lmcache.suffixes.front())) return {};
+    std::string_view rest = name.substr(0, name.size() - lmcache.suffixes.front().size());
+    ParsedName parsed{.name = {}, .adapter = &lmcache};
+    parsed.model = take_first(rest, '@');
+    parsed.ranks = number(take_first(rest, '@'));
+    parsed.rank = number(take_first(rest, '@'));
+    const std::string_view digits = take_first(rest, '@');
+    if (parsed.model.empty() || !parsed.rank || !parsed.ranks || digits.empty()) return {};
+    if (digits.size() < KvName::min_digits) { // a number without its leading zeroes
+        std::uint64_t value = 0;
+        const char* end = digits.data() + digits.size();
+        if (hex_run(digits) != digits.size()) return {};
+        if (std::from_chars(digits.data(), end, value, 16).ec != std::errc{}) return {};
+        parsed.name = KvName::from_number(value);
+    } else {
+        const auto hash = KvName::from_hex(digits);
+        if (!hash) return {};
+        parsed.name = *hash;
+    }
+    (void)take_first(rest, '@'); // dtype
+    parsed.layer = number(take_first(rest, '@'));
+    return parsed;
+}
+
+// A bucket's number counts within its millisecond.
+Parsed parse_mooncake(std::string_view name) {
+    constexpr std::uint64_t most = 1ULL << 20;
+    if (!name.ends_with(mooncake.suffixes.front())) return {};
+    std::string_view rest = name.substr(0, name.size() - mooncake.suffixes.front().size());
+    const auto ms = whole_number<std::uint64_t>(take_first(rest, '-'));
+    const auto count = whole_number<std::uint64_t>(rest);
+    if (!ms || !count || *ms >= 1ULL << 44 || *count >= most) return {};
+    return ParsedName{.name = KvName::from_number(*ms * most + *count), .adapter = &mooncake};
+}
+
+Parsed parse_any(std::string_view name) {
+    for (const Adapter& adapter : adapters) {
+        if (adapter.parse == parse_any) break;
+        if (const Parsed parsed = adapter.parse(name)) return parsed;
+    }
+    return {};
+}
+
+std::uint64_t fnv1a(std::string_view text) {
+    std::uint64_t hash = 0xCBF29CE484222325ULL;
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    }
+    return hash;
+}
+
+bool is_nibble(std::string_view directory) {
+    return directory.size() == 1 && directory.front() >= 'a' && directory.front() <= 'p';
+}
+
+// "…_r3" → 3
+std::optional<std::uint32_t> numbered(std::string_view directory, std::string_view mark) {
+    const std::size_t at = directory.rfind(mark);
+    return at == directory.npos ? std::nullopt : number(directory.substr(at + mark.size()));
 }
 
 } // namespace
@@ -47,6 +231,15 @@ std::optional<KvName> KvName::from_hex(std::string_view digits) {
         const int value = hex_value(digits[i]);
         if (value < 0) return {};
         name.packed_[i / 2] |= static_cast<std::uint8_t>(i % 2 ? value : value << 4);
+    }
+    return name;
+}
+
+KvName KvName::from_number(std::uint64_t number) {
+    KvName name;
+    name.digits_ = min_digits;
+    for (std::size_t i = 0; i < min_digits / 2; ++i) {
+        name.packed_[i] = static_cast<std::uint8_t>(number >> (8 * (min_digits / 2 - 1 - i)));
     }
     return name;
 }
@@ -68,29 +261,6 @@ std::string KvName::hex() const {
     return text;
 }
 
-std::optional<ParsedName> Adapter::parse(std::string_view file_name) const {
-    const bool temporary = file_name.ends_with(temporary_suffix);
-    if (!temporary && !file_name.ends_with(suffix)) return {};
-
-    std::string_view digits = file_name;
-    if (name == "lmcache") {
-        digits = lmcache_hash(file_name);
-    } else {
-        const std::size_t run = hex_run(file_name);
-        if (!file_name.substr(run).starts_with(suffix)) return {};
-        digits = file_name.substr(0, run);
-        // Nothing but the suffix may follow a final name.
-        if (!temporary && run + suffix.size() != file_name.size()) return {};
-    }
-    const auto parsed = KvName::from_hex(digits);
-    if (!parsed) return {};
-    return ParsedName{*parsed, temporary};
-}
-
-std::string Adapter::file_name(const KvName& kv) const {
-    return kv.hex().append(suffix);
-}
-
 const Adapter* find_adapter(std::string_view name) {
     for (const Adapter& adapter : adapters) {
         if (adapter.name == name) return &adapter;
@@ -104,6 +274,24 @@ std::string adapter_names() {
         names.append(names.empty() ? "" : ", ").append(adapter.name);
     }
     return names;
+}
+
+std::optional<ParsedName> parse_kv_path(std::string_view path) {
+    std::string_view rest = path;
+    const std::string_view file = take_last(rest, '/');
+    const std::string_view parent = take_last(rest, '/');
+    const std::string_view second = take_last(rest, '/');
+    const std::string_view third = take_last(rest, '/');
+    Parsed parsed = parse_any(file);
+    if (parsed && parsed->adapter == &vllm) {
+        parsed->group = numbered(parent, "_g");
+        parsed->rank = numbered(third, "_r");
+    }
+    const bool by_key = third == "file_per_key_dir" && is_nibble(parent) && is_nibble(second);
+    if (!file.empty() && (by_key || (!parsed && file == "kv_cache.data"))) {
+        parsed = ParsedName{.name = KvName::from_number(fnv1a(file)), .adapter = &mooncake};
+    }
+    return parsed;
 }
 
 } // namespace hintier

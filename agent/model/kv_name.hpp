@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a framework calls the file of a KV block, and what it does to a reader when one vanishes.
 //
-// vLLM's file-system tier: `<hash in hex>.bin`, written as `<that>_<random>.tmp` and renamed. The
-// integer that vLLM's KV events use for a block is the last 16 digits of that hash; it is the
+//   vllm-fs      <hash>.bin, below <base>_r<rank>/<hhh>/<hh>_g<group>/; while it is written,
+//                <hash>.bin_<random>.tmp
+//   sglang-file  <hash>[.<pool>]_<model>[_<tp rank>_<tp size>][_<pp size>_<pp
+//   rank>][_cp<r>_<n>].bin,
+//                while it is written with .tmp.<pid>.<tid>.<uuid> behind
+//   lmcache      <model>@<world>@<worker>@<hash>@<dtype>[@<layer>][@<tag>%<value>]….pt
+//   mooncake     <ms>-<number>.bucket, up to 500 blocks each; also, known by path only,
+//                file_per_key_dir/<a-p>/<a-p>/<key> and kv_cache.data
+//   auto         whichever of these it is
+//
+// The integer that vLLM's KV events use for a block is the last 16 digits of its hash; it is the
 // object id everywhere in hintier.
 #pragma once
 
@@ -22,6 +31,7 @@ public:
 
     // `digits` in lower case; nothing if there are too few, too many, or other characters.
     static std::optional<KvName> from_hex(std::string_view digits);
+    static KvName from_number(std::uint64_t number);
 
     std::uint64_t object() const; // the last 16 digits; never 0, which means no object
     std::string hex() const;
@@ -33,19 +43,32 @@ private:
     std::uint8_t digits_ = 0;
 };
 
+struct Adapter;
+
+// What a name tells; its words are good as long as the name.
 struct ParsedName {
     KvName name;
-    bool temporary; // still being written: the final name comes by rename
+    bool temporary = false; // still being written: the final name comes by rename
+    const Adapter* adapter = nullptr;
+    std::string_view model = {}; // as it is written there
+    std::string_view pool = {};  // sglang-file: of which of a model's pools
+    std::optional<std::uint32_t> rank = {};
+    std::optional<std::uint32_t> ranks = {};
+    std::optional<std::uint32_t> layer = {};
+    std::optional<std::uint32_t> group = {};
 };
 
 struct Adapter {
-    std::string_view name;   // in the configuration
-    std::string_view suffix; // of every final name
-    bool may_reap;           // a vanished file is a clean miss to its readers
-    const char* caution;     // why not, or under which condition
+    static constexpr std::size_t max_suffixes = 4;
 
-    std::optional<ParsedName> parse(std::string_view file_name) const;
-    std::string file_name(const KvName& name) const;
+    std::string_view name;                               // in the configuration
+    std::array<std::string_view, max_suffixes> suffixes; // of final names; empty behind the last
+    bool may_reap;                                       // a vanished file is a clean miss
+    const char* caution;                                 // why not, or under which condition
+    std::optional<ParsedName> (*parse)(std::string_view file_name);
+
+    // Of adapters that may reap: a name is its hash and the suffix.
+    std::string file_name(const KvName& kv) const { return kv.hex().append(suffixes.front()); }
 };
 
 // nullptr if there is no such adapter.
@@ -53,5 +76,8 @@ const Adapter* find_adapter(std::string_view name);
 
 // For messages: "vllm-fs, …".
 std::string adapter_names();
+
+// By name and directories, whoever's it is; nothing when it looks like no KV file.
+std::optional<ParsedName> parse_kv_path(std::string_view path);
 
 } // namespace hintier

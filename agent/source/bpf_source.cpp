@@ -97,10 +97,16 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const Config& config) {
     impl.skel = hintier_files::open();
     if (!impl.skel) return system_failure("open BPF programs");
     impl.skel->rodata->self_pid = static_cast<__u32>(getpid());
-    const std::size_t suffix = std::min<std::size_t>(config.suffix.size(), HINTIER_TRACE_SUFFIX);
-    std::copy_n(config.suffix.end() - static_cast<std::ptrdiff_t>(suffix), suffix,
-                impl.skel->rodata->suffix);
-    impl.skel->rodata->suffix_bytes = static_cast<__u32>(suffix);
+    if (config.suffixes.size() > HINTIER_TRACE_SUFFIXES) {
+        return failure("too many suffixes of file names", E2BIG);
+    }
+    std::size_t at = 0;
+    for (const std::string& suffix : config.suffixes) {
+        const std::size_t n = std::min<std::size_t>(suffix.size(), HINTIER_TRACE_SUFFIX);
+        std::copy_n(suffix.end() - static_cast<std::ptrdiff_t>(n), n,
+                    impl.skel->rodata->suffixes[at]);
+        impl.skel->rodata->suffix_bytes[at++] = static_cast<__u32>(n);
+    }
     bpf_map__set_max_entries(impl.skel->maps.records, config.ring_bytes);
 
     if (int error = hintier_files::load(impl.skel)) {

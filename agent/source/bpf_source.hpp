@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ class BpfSource final : public Source {
 public:
     struct Config {
         std::uint32_t ring_bytes = 1 << 20; // power of two, a multiple of the page size
-        std::string suffix;                 // of the names whose lookups matter
+        std::set<std::string> suffixes;     // of the names whose lookups matter
     };
 
     static Result<std::unique_ptr<BpfSource>> open(const Config& config);

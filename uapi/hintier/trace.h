@@ -23,6 +23,7 @@
 /* Watched directories at once; the suffix of the names that matter there. */
 #define HINTIER_TRACE_ROOTS 64
 #define HINTIER_TRACE_SUFFIX 8
+#define HINTIER_TRACE_SUFFIXES 4
 
 enum hintier_record_type {
 	HINTIER_REC_OPEN = 1,   /* a regular file below a root was opened */

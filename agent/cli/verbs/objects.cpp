@@ -12,6 +12,7 @@
 #include "agent/cli/file_map.hpp"
 #include "agent/cli/grid.hpp"
 #include "agent/cli/units.hpp"
+#include "agent/model/kv_name.hpp"
 #include "agent/objects/model_file.hpp"
 
 namespace hintier::cli {
@@ -190,7 +191,39 @@ Json list_json(const std::vector<Object>& objects, const std::vector<FileOnTier>
     return list;
 }
 
+// A KV block's file: all there is to know is in its path.
+void show_kv(const Options& options, const ParsedName& parsed, bool json) {
+    Json answer = {{"file", options.file},
+                   {"framework", std::string(parsed.adapter->name)},
+                   {"block", parsed.name.hex()},
+                   {"object", fmt::format("{:016x}", parsed.name.object())}};
+    if (parsed.temporary) answer["temporary"] = true;
+    const std::pair<const char*, std::string_view> texts[] = {{"model", parsed.model},
+                                                              {"pool", parsed.pool}};
+    for (const auto& [name, text] : texts)
+        if (!text.empty()) answer[name] = std::string(text);
+    const std::pair<const char*, std::optional<std::uint32_t>> numbers[] = {
+        {"rank", parsed.rank},
+        {"ranks", parsed.ranks},
+        {"layer", parsed.layer},
+        {"group", parsed.group}};
+    for (const auto& [name, number] : numbers)
+        if (number) answer[name] = *number;
+    if (json) return print_json(answer);
+    Facts facts;
+    for (const auto& [name, value] : answer.items())
+        facts.add(name, value.is_string() ? value.get<std::string>() : value.dump());
+    print(facts.text());
+}
+
 Result<Exit> show(const Options& options, bool json) {
+    if (const auto parsed = parse_kv_path(options.file)) {
+        if (options.list || options.map)
+            return fail(EINVAL, "{} is one KV block, not a model: see `hintierctl where`",
+                        options.file);
+        show_kv(options, *parsed, json);
+        return Exit::ok;
+    }
     auto model = read_model(options.file);
     if (!model) return Failure(model.error());
     std::vector<FileOnTier> maps;
@@ -219,11 +252,13 @@ Result<Exit> show(const Options& options, bool json) {
 
 void add_objects(CLI::App& app, Command& command) {
     auto options = std::make_shared<Options>();
-    Verb(app, command, "objects", "what a model file holds: tensors, layers, experts",
+    Verb(app, command, "objects", "what a model's or a KV block's file holds",
          "  hintierctl objects mixtral-00001-of-00003.gguf\n"
          "  hintierctl objects --list --json /srv/models/qwen3-moe\n"
-         "  hintierctl objects --map model.safetensors\n")
-        .argument("FILE", options->file, "GGUF, safetensors, an index of shards, or a directory")
+         "  hintierctl objects --map model.safetensors\n"
+         "  hintierctl objects /srv/kv/llama_r0/1f3/a0_g0/1f3a0b7c9d2e4f60.bin\n")
+        .argument("FILE", options->file,
+                  "GGUF, safetensors, an index of shards, their directory, or a KV block")
         .flag("--list", options->list, "list every tensor and expert")
         .flag("--map", options->map, "list them with their ranges of the tier")
         .action([options, &command] { return show(*options, command.json); });

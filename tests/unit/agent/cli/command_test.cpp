@@ -189,6 +189,18 @@ TEST_F(CommandTest, ObjectsOfAModel) {
     refused("objects --map " + data + "moe.gguf", 1, "not on a hintier tier");
 }
 
+TEST_F(CommandTest, ObjectsOfAKvBlock) {
+    Outcome ran = run("objects /kv/llama_r3/0f1/e2_g1/0f1e2d3c4b5a6978.bin --json");
+    ASSERT_EQ(ran.status, 0) << ran.error;
+    EXPECT_EQ(Json::parse(ran.out), (Json{{"file", "/kv/llama_r3/0f1/e2_g1/0f1e2d3c4b5a6978.bin"},
+                                          {"framework", "vllm-fs"},
+                                          {"block", "0f1e2d3c4b5a6978"},
+                                          {"object", "0f1e2d3c4b5a6978"},
+                                          {"rank", 3},
+                                          {"group", 1}}));
+    refused("objects 0f1e2d3c4b5a6978.bin --list", 1, "one KV block");
+}
+
 TEST_F(CommandTest, EveryVerbHelpsWithExamples) {
     std::set<std::string> all = verbs("");
     EXPECT_GE(all.size(), 10u);

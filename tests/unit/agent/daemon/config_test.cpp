@@ -86,7 +86,8 @@ TEST(Config, RootsAreChecked) {
     EXPECT_EQ(error_of("[[root]]\nadapter = \"vllm-fs\"\n"),
               "f:1: root.path must be an absolute path");
     EXPECT_EQ(error_of("[[root]]\npath = \"/kv\"\nadapter = \"vlm\"\n"),
-              "f:3: root.adapter must be one of vllm-fs, lmcache, not 'vlm'");
+              "f:3: root.adapter must be one of vllm-fs, sglang-file, lmcache, mooncake, auto, not "
+              "'vlm'");
     EXPECT_EQ(error_of(std::string(root) + "group = 256\n"), "f:4: root.group is from 0 to 255");
     EXPECT_EQ(error_of(std::string(root) + root), "f:5: root.path is there twice");
     EXPECT_EQ(error_of("[root]\npath = \"/kv\"\n"), "f:1: root must be written as [[root]]");
@@ -100,6 +101,16 @@ TEST(Config, ReapingNeedsTwoYesesAndAnAdapterThatBearsIt) {
     const std::string lmcache = "[[root]]\npath = \"/kv\"\nadapter = \"lmcache\"\nreap = true\n";
     EXPECT_EQ(error_of(on + lmcache), "f:6: root.reap cannot be true with lmcache: a vanished file "
                                       "is a KeyError there, and the engine dies");
+}
+
+TEST(Config, EachRootHasAnAdapterOfItsOwn) {
+    const auto config = parse_config("[[root]]\npath = \"/a\"\nadapter = \"vllm-fs\"\n"
+                                     "[[root]]\npath = \"/b\"\nadapter = \"lmcache\"\n"
+                                     "[[root]]\npath = \"/c\"\n",
+                                     "f");
+    ASSERT_TRUE(config) << config.error().text;
+    EXPECT_EQ(config->roots[1].adapter->name, "lmcache");
+    EXPECT_EQ(config->roots[2].adapter->name, "auto");
 }
 
 TEST(Config, UnreadableFiles) {
