@@ -16,7 +16,7 @@ PACKAGES := \
 	g++ gcc-12 make git ca-certificates pkg-config python3 zstd xz-utils \
 	libboost1.81-dev libexpected-dev libfmt-dev libspdlog-dev libcli11-dev libtomlplusplus-dev \
 	nlohmann-json3-dev libnl-3-dev libnl-genl-3-dev libbpf-dev libsystemd-dev \
-	libdevmapper-dev libblkid-dev libsqlite3-dev libgtest-dev libgmock-dev \
+	libdevmapper-dev libblkid-dev libsqlite3-dev libzmq3-dev libgtest-dev libgmock-dev \
 	clang-14 llvm-14 bpftool libelf-dev zlib1g-dev \
 	bc bison flex libssl-dev dwarves kmod cpio \
 	qemu-system-x86 mmdebstrap uidmap squashfs-tools busybox-static dmsetup e2fsprogs xfsprogs fio

@@ -11,7 +11,7 @@ AGENT_LIB := $(B)/agent/libagent.a
 AGENT_CPPFLAGS := $(CPPFLAGS_COMMON) -I$(B) -isystem /usr/include/libnl3 \
 	-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1
 AGENT_CXXFLAGS := $(CXXFLAGS_COMMON)
-AGENT_LIBS := -lbpf -lnl-genl-3 -lnl-3 -ltomlplusplus -lsystemd -lfmt
+AGENT_LIBS := -lbpf -lnl-genl-3 -lnl-3 -ltomlplusplus -lsystemd -lzmq -lfmt
 
 $(B)/agent/source/bpf_source.o $(B)/agent/source/io_counter.o: $(BPF_SKELS)
 
@@ -53,7 +53,15 @@ $(AGENT_TEST_OBJS): $(B)/san/%.o: %.cpp
 	$(Q)$(CXX) $(AGENT_CPPFLAGS) $(AGENT_CXXFLAGS) -O0 -g1 -fsanitize=address \
 		-Wno-missing-field-initializers -DSOURCE_DIR='"$(CURDIR)"' -MMD -MP -c $< -o $@
 
-$(B)/tests/agent_test: $(AGENT_SAN_OBJS) $(AGENT_TEST_OBJS)
+# The C client, as a server would compile it.
+CLIENT_OBJ := $(B)/san/agent/client/hintier_client.o
+
+$(CLIENT_OBJ): agent/client/hintier_client.c agent/client/hintier_client.h
+	$(call say,CC,$< (sanitized))
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -Wall -Wextra -Wpedantic -Werror $(AGENT_SANFLAGS) -c $< -o $@
+
+$(B)/tests/agent_test: $(AGENT_SAN_OBJS) $(AGENT_TEST_OBJS) $(CLIENT_OBJ)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(AGENT_SANFLAGS) $^ $(AGENT_LIBS) -lgmock -lgtest -lgtest_main -lpthread -o $@
@@ -88,6 +96,7 @@ install-agent: $(B)/hintierd
 	$(Q)install -D -m 755 $(B)/hintierd $(DESTDIR)$(PREFIX)/sbin/hintierd
 	$(Q)install -D -m 644 agent/hintierd.service $(DESTDIR)$(PREFIX)/lib/systemd/system/hintierd.service
 	$(Q)sed -i 's|/usr/sbin|$(PREFIX)/sbin|' $(DESTDIR)$(PREFIX)/lib/systemd/system/hintierd.service
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/hintier/client agent/client/*
 	$(Q)[ -e $(DESTDIR)/etc/hintier/hintierd.toml ] || \
 		install -D -m 644 agent/hintierd.toml $(DESTDIR)/etc/hintier/hintierd.toml
 

@@ -56,6 +56,13 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
     if (!kernel) return Failure(std::move(kernel.error()));
     std::unique_ptr<Agent> agent(
         new Agent(config, options, clock, std::move(bpf), std::move(*kernel)));
+    for (const KvEventConfig& one : config.kv_events) {
+        for (std::uint32_t rank = 0; rank < one.ranks; ++rank) {
+            auto source = KvEventSource::open(one, rank, clock);
+            if (!source) return Failure(std::move(source.error()).within("KV events"));
+            agent->kv_events_.push_back(std::move(*source));
+        }
+    }
     agent->refresh_tiers();
     (void)agent->roots_.check();
     return agent;
@@ -72,12 +79,14 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
               [this](std::uint32_t device) { return options_.dry_run || tiers_.has(device); }),
       sink_(make_sink(options.dry_run)),
       executor_(planner_, layout_, dirs_, *sink_, world_.roots(), options.dry_run,
-                static_cast<std::uint64_t>(started_.count()), [this](const Reap& reap) {
+                static_cast<std::uint64_t>(started_.count()),
+                [this](const Reap& reap) {
                     Event event;
                     event.kind = EventKind::unlinked;
                     event.file = reap.place.file;
                     apply(event, false);
-                }) {}
+                }),
+      restore_(config.restore) {}
 
 void Agent::arm_files() {
     bpf_->arm();
@@ -96,7 +105,26 @@ void Agent::on_kernel() {
     }
 }
 
+std::vector<int> Agent::kv_event_fds() const {
+    std::vector<int> fds;
+    for (const auto& source : kv_events_) {
+        fds.push_back(source->fd());
+        if (source->replay_fd() >= 0) {
+            fds.push_back(source->replay_fd());
+        }
+    }
+    return fds;
+}
+
+void Agent::on_kv_events() {
+    for (const auto& source : kv_events_) {
+        source->drain(*this);
+    }
+    executor_.carry_out(clock_.now());
+}
+
 void Agent::on_tick() {
+    on_kv_events(); // replays that wait, and what a full drain has left
     if (bpf_) {
         bpf_->drain(*this); // what was not urgent, so that rules judge by the latest
     }
@@ -109,6 +137,21 @@ void Agent::on_tick() {
     }
     planner_.tick(world_, now);
     executor_.carry_out(now);
+    sample_reads(now);
+}
+
+// What readers of KV get from the tiers, once a second.
+void Agent::sample_reads(Nanos now) {
+    const IoCounter* io = tiers_.io();
+    if (!io || now - sampled_ < 1s) return;
+    sampled_ = now;
+    std::uint64_t bytes = 0;
+    for (const IoCount& one : io->counts()) {
+        if (one.key.op == HINTIER_OP_READ && one.key.klass == HINTIER_CLASS_KV) {
+            bytes += one.sum.bytes;
+        }
+    }
+    restore_.sample(bytes, now);
 }
 
 void Agent::on_recheck() {
@@ -164,10 +207,23 @@ void Agent::tier_event(const TierEvent& event) {
                    event.args[1]);
         break;
     case HINTIER_EV_FETCH:
-        if (event.args[1] < HINTIER_FETCHES && executor_.asked_for(event.args[0])) {
-            ++fetch_outcomes_[event.args[1]];
-            planner_.chain.outcome(static_cast<hintier_fetch>(event.args[1]), clock_.now());
-        }
+        fetch_ended(event.args[0], event.args[1]);
+        break;
+    default:
+        break;
+    }
+}
+
+void Agent::fetch_ended(std::uint64_t cookie, std::uint64_t outcome) {
+    if (outcome >= HINTIER_FETCHES) return;
+    switch (executor_.fetched_for(cookie)) {
+    case Reason::chain_asked:
+    case Reason::chain_opened:
+        ++fetch_outcomes_[outcome];
+        planner_.chain.outcome(static_cast<hintier_fetch>(outcome), clock_.now());
+        break;
+    case Reason::announced:
+        ++announce_outcomes_[outcome];
         break;
     default:
         break;

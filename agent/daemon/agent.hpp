@@ -11,6 +11,8 @@
 #include "agent/daemon/executor.hpp"
 #include "agent/daemon/roots.hpp"
 #include "agent/daemon/tiers.hpp"
+#include "agent/plan/restore.hpp"
+#include "agent/plan/sessions.hpp"
 
 namespace hintier {
 
@@ -26,17 +28,26 @@ public:
     int files_fd() const { return bpf_ ? bpf_->fd() : -1; }
     int kernel_fd() const { return kernel_->fd(); }
 
+    // Readable when KV events may have come: told once, so all are to be drained then.
+    std::vector<int> kv_event_fds() const;
+
     void arm_files(); // before waiting for files_fd()
     void on_files();
     void on_kernel();
+    void on_kv_events();
     void on_tick();
     void on_recheck();
 
-    Result<nlohmann::json> status() override;
-    Result<nlohmann::json> session_ended(const Peer& peer, const SessionEnded& ended) override;
-    Result<nlohmann::json> explain(std::string_view file) override;
-    Result<nlohmann::json> heat(std::size_t most) override;
-    Result<nlohmann::json> stop_reaping(const Peer& peer) override;
+    Answer session_started(const Peer& peer, const Spoken& spoken) override;
+    Answer session_resumes(const Peer& peer, const Spoken& spoken) override;
+    Answer session_ended(const Peer& peer, const Spoken& spoken) override;
+    Answer request_queued(const Peer& peer, const Spoken& spoken) override;
+    Answer load(const Peer& peer, const Load& load) override;
+    Answer advise(const Peer& peer, const Question& question) override;
+    Answer status() override;
+    Answer explain(std::string_view file) override;
+    Answer heat(std::size_t most) override;
+    Answer stop_reaping(const Peer& peer) override;
 
 private:
     Agent(const Config& config, const Options& options, const Clock& clock,
@@ -48,10 +59,18 @@ private:
     void events_lost() override;
 
     void apply(const Event& event, bool at_start);
+    void fetch_ended(std::uint64_t cookie, std::uint64_t outcome);
     void refresh_tiers();
     void tell_losses();
     Result<std::uint32_t> root_named(const std::string& path) const;
-    Result<void> may_end_sessions(const Peer& peer, std::uint32_t root) const;
+    Result<void> may_speak(const Peer& peer, std::uint32_t root) const;
+    // The root spoken of, if the peer may speak of it.
+    Result<std::uint32_t> root_for(const Peer& peer, const std::string& path) const;
+    std::vector<std::uint64_t> objects_of(std::uint32_t root,
+                                          const std::vector<std::string_view>& names) const;
+    Answer announce(std::uint32_t root, const std::vector<std::uint64_t>& objects,
+                    std::uint32_t in_ms);
+    void sample_reads(Nanos now);
 
     Config config_;
     Options options_;
@@ -59,6 +78,7 @@ private:
     Nanos started_;
     std::unique_ptr<BpfSource> bpf_; // nullptr: files are not watched
     std::unique_ptr<KernelSource> kernel_;
+    std::vector<std::unique_ptr<KvEventSource>> kv_events_;
     World world_;
     Planner planner_;
     Tiers tiers_;
@@ -67,11 +87,16 @@ private:
     Layout layout_;
     std::unique_ptr<HintSink> sink_;
     Executor executor_;
+    Sessions sessions_;
+    RestoreRate restore_;
+    Nanos sampled_{};
     bool refresh_ = false;  // tiers have come or gone: ask again
     bool scanning_ = false; // events come from reading a root
     std::uint64_t events_ = 0;
     std::uint64_t lost_told_ = 0;
-    std::array<std::uint64_t, HINTIER_FETCHES> fetch_outcomes_{};
+    using Outcomes = std::array<std::uint64_t, HINTIER_FETCHES>;
+    Outcomes fetch_outcomes_{};    // of what the chain rule asked for
+    Outcomes announce_outcomes_{}; // of what servers announced
 };
 
 } // namespace hintier

@@ -28,6 +28,9 @@ public:
             spawn(watch_files());
         }
         spawn(watch_kernel());
+        for (const int fd : agent_.kv_event_fds()) {
+            spawn(watch_kv_events(fd));
+        }
         spawn(every(config_.agent.tick, &Agent::on_tick));
         spawn(every(config_.agent.recheck, &Agent::on_recheck));
         spawn(watchdog());
@@ -76,6 +79,16 @@ private:
             auto [error] = co_await descriptor.async_wait(readable, as_result);
             if (error) co_return;
             agent_.on_kernel();
+        }
+    }
+
+    Task<> watch_kv_events(int fd) {
+        const auto readable = net::posix::stream_descriptor::wait_read;
+        auto descriptor = copy_of(fd);
+        while (true) {
+            auto [error] = co_await descriptor.async_wait(readable, as_result);
+            if (error) co_return;
+            agent_.on_kv_events();
         }
     }
 

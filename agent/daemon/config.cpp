@@ -65,12 +65,13 @@ public:
         }
     }
 
-    void bytes(const char* key, std::uint32_t& ret) {
+    template <class T>
+    void bytes(const char* key, T& ret) {
         if (const auto* node = want(key)) {
             const auto value = node->value_exact<std::string>();
             const auto size = value ? parse_bytes(*value) : std::nullopt;
-            size&& std::in_range<std::uint32_t>(*size)
-                ? void(ret = static_cast<std::uint32_t>(*size))
+            size&& std::in_range<T>(*size)
+                ? void(ret = static_cast<T>(*size))
                 : fail(*node, key, R"(must be a size such as "64KiB" or "1MiB")");
         }
     }
@@ -90,7 +91,7 @@ public:
         if (!node) return all;
         const toml::array* array = node->as_array();
         if (!array || !array->is_array_of_tables()) {
-            fail(*node, key, "must be written as [[root]]");
+            fail(*node, key, fmt::format("must be written as [[{}]]", key));
             return all;
         }
         for (const auto& one : *array) {
@@ -250,6 +251,31 @@ void read_chain(Table in, ChainRule::Config& ret) {
     in.done();
 }
 
+void read_announce(Table in, AnnounceRule::Config& ret) {
+    in.flag("enabled", ret.enabled);
+    in.number("most", ret.most);
+    in.check(ret.validate());
+    in.done();
+}
+
+void read_restore(Table in, RestoreConfig& ret) {
+    in.bytes("rate", ret.rate);
+    in.duration("half_life", ret.half_life);
+    in.check(ret.validate());
+    in.done();
+}
+
+KvEventConfig read_kv_events(Table in) {
+    KvEventConfig ret;
+    in.text("endpoint", ret.endpoint);
+    in.text("replay", ret.replay);
+    in.text("topic", ret.topic);
+    in.number("ranks", ret.ranks);
+    in.check(ret.validate());
+    in.done();
+    return ret;
+}
+
 Root read_root(Table in, bool reaper) {
     Root root;
     std::string adapter = "auto";
@@ -296,7 +322,14 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     read_classify(rules.table("classify"), config.rules.classify);
     read_reaper(rules.table("reaper"), config.rules.reaper);
     read_chain(rules.table("chain"), config.rules.chain);
+    read_announce(rules.table("announce"), config.rules.announce);
+    read_restore(rules.table("restore"), config.restore);
     rules.done();
+
+    for (Table& one : top.tables("kv_events")) {
+        config.kv_events.push_back(read_kv_events(one));
+        if (config.kv_events.size() > 64) one.fail("endpoint", "is one too many");
+    }
 
     std::set<std::string> paths;
     for (Table& one : top.tables("root")) {

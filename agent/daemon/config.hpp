@@ -14,6 +14,8 @@
 #include "agent/base/result.hpp"
 #include "agent/model/world.hpp"
 #include "agent/plan/planner.hpp"
+#include "agent/plan/restore.hpp"
+#include "agent/source/kv_event_source.hpp"
 
 namespace hintier {
 
@@ -24,7 +26,7 @@ struct Config {
         std::string group; // of the socket; empty: the daemon's own
         std::uint32_t max_connections = 64;
         std::uint32_t max_line = 4 << 20;  // bytes of one request
-        std::uint32_t max_requests = 1000; // a second, of one connection
+        std::uint32_t max_requests = 1000; // a second, of one user
     } control;
 
     struct Agent {
@@ -43,7 +45,9 @@ struct Config {
 
     World::Config world;
     Planner::Config rules;
+    RestoreConfig restore;
     std::vector<Root> roots;
+    std::vector<KvEventConfig> kv_events;
 };
 
 Result<Config> parse_config(std::string_view text, const std::string& file_name);

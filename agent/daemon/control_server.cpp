@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/daemon/control_server.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
 #include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,6 +28,9 @@ using Stream = Protocol::socket;
 
 // So much is read at once, and so much room a line gets before it is known to be longer.
 constexpr std::size_t chunk = 64 << 10;
+
+// Of one connection, come and not claimed by a line.
+constexpr std::size_t max_descriptors = 16;
 
 Result<sockaddr_un> address_of(const std::string& path) {
     sockaddr_un address{};
@@ -79,51 +86,90 @@ Peer peer_of(int fd) {
     return peer;
 }
 
-// Requests a second: a full second's worth may come at once.
-class Quota {
+// Requests a second of one user, over all connections: a full second's worth may come at once.
+class Quotas {
 public:
-    Quota(std::uint32_t rate, Nanos now) : each_(Nanos(1s) / rate), paid_(now - Nanos(1s)) {}
+    explicit Quotas(std::uint32_t rate) : each_(Nanos(1s) / rate) {}
 
-    bool take(Nanos now) {
-        paid_ = std::max(paid_, now - Nanos(1s));
-        if (paid_ + each_ > now) return false;
-        paid_ += each_;
+    bool take(uid_t user, Nanos now) {
+        if (paid_.size() >= max_users && !paid_.contains(user)) {
+            std::erase_if(paid_, [&](const auto& one) { return one.second <= now - Nanos(1s); });
+            if (paid_.size() >= max_users) return false;
+        }
+        Nanos& paid = paid_.try_emplace(user, now - Nanos(1s)).first->second;
+        paid = std::max(paid, now - Nanos(1s));
+        if (paid + each_ > now) return false;
+        paid += each_;
         return true;
     }
 
 private:
+    static constexpr std::size_t max_users = 4096;
+
     Nanos each_;
-    Nanos paid_;
+    std::unordered_map<uid_t, Nanos> paid_; // up to when the rate is used
 };
+
+// What a peer has sent and nobody has answered yet.
+struct Input {
+    std::string text;
+    Descriptors descriptors;
+};
+
+// Takes what has come; false at the end, or when there are too many descriptors.
+bool receive(int fd, std::vector<char>& buffer, Input& input) {
+    alignas(cmsghdr) char control[CMSG_SPACE(max_descriptors * sizeof(int))];
+    iovec data{buffer.data(), buffer.size()};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int one = -1;
+            std::memcpy(&one, CMSG_DATA(part) + i * sizeof(int), sizeof(one));
+            input.descriptors.emplace_back(one);
+        }
+    }
+    input.text.append(buffer.data(), static_cast<std::size_t>(n));
+    return n > 0 && !(message.msg_flags & MSG_CTRUNC) &&
+           input.descriptors.size() <= max_descriptors;
+}
 
 } // namespace
 
 struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
     Impl(net::io_context& io, const Config::Control& control, ControlService& on)
-        : config(control), service(&on), acceptor(io) {}
+        : config(control), service(&on), acceptor(io), quotas(control.max_requests) {}
 
     Config::Control config;
     ControlService* service; // nullptr once the server is closed
     SystemClock clock;
     Protocol::acceptor acceptor;
     std::uint32_t connections = 0;
+    Quotas quotas;
 
     static Task<> accept_all(std::shared_ptr<Impl> self);
     static Task<> serve(std::shared_ptr<Impl> self, Stream stream);
 
     // The answers to all whole lines in `input`, which keeps what is left. False: hang up.
-    bool answer_lines(std::string& input, const Peer& peer, Quota& quota, std::string& output);
+    bool answer_lines(Input& input, const Peer& peer, std::string& output);
 };
 
-bool ControlServer::Impl::answer_lines(std::string& input, const Peer& peer, Quota& quota,
-                                       std::string& output) {
+bool ControlServer::Impl::answer_lines(Input& input, const Peer& peer, std::string& output) {
+    std::string& text = input.text;
     std::size_t begin = 0;
     std::size_t end = 0;
     bool stay = true;
-    while (stay && (end = input.find('\n', begin)) != input.npos) {
-        const std::string_view line = std::string_view(input).substr(begin, end - begin);
+    while (stay && (end = text.find('\n', begin)) != text.npos) {
+        const std::string_view line = std::string_view(text).substr(begin, end - begin);
         begin = end + 1;
-        if (!quota.take(clock.now())) {
+        if (!quotas.take(peer.uid, clock.now())) {
             output +=
                 refusal(fmt::format("too many requests: at most {} a second", config.max_requests));
             stay = false;
@@ -131,12 +177,12 @@ bool ControlServer::Impl::answer_lines(std::string& input, const Peer& peer, Quo
             output += refusal("line too long");
             stay = false;
         } else {
-            output += answer(*service, peer, line);
+            output += answer(*service, peer, line, input.descriptors);
         }
         output += '\n';
     }
-    input.erase(0, begin);
-    if (stay && input.size() > config.max_line) {
+    text.erase(0, begin);
+    if (stay && text.size() > config.max_line) {
         output += refusal("line too long") + '\n';
         stay = false;
     }
@@ -146,18 +192,15 @@ bool ControlServer::Impl::answer_lines(std::string& input, const Peer& peer, Quo
 Task<> ControlServer::Impl::serve(std::shared_ptr<Impl> self, Stream stream) {
     const Peer peer = peer_of(stream.native_handle());
     log::debug("control: connection of pid {} uid {}", peer.pid, peer.uid);
-    Quota quota(self->config.max_requests, self->clock.now());
     std::vector<char> buffer(chunk);
-    std::string input;
+    Input input;
     std::string output;
     bool stay = true;
     while (stay && self->service) {
-        const auto space = net::buffer(buffer);
-        auto [error, n] = co_await stream.async_read_some(space, as_result);
-        if (error || !self->service) break;
-        input.append(buffer.data(), n);
+        auto [error] = co_await stream.async_wait(Stream::wait_read, as_result);
+        if (error || !self->service || !receive(stream.native_handle(), buffer, input)) break;
         output.clear();
-        stay = self->answer_lines(input, peer, quota, output);
+        stay = self->answer_lines(input, peer, output);
         if (output.empty()) continue;
         const auto bytes = net::buffer(output);
         auto [failed, written] = co_await net::async_write(stream, bytes, as_result);

@@ -29,6 +29,7 @@ hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t coo
     case Advice::Verb::fetch:
         hint.verb = HINTIER_VERB_FETCH;
         hint.cookie = cookie;
+        hint.deadline_ms = advice.deadline_ms;
         break;
     }
     return hint;
@@ -46,6 +47,31 @@ void Executor::carry_out(Nanos now) {
     }
     plan.clear();
     dirs_.close_all();
+}
+
+std::uint64_t Executor::load(const FileRanges& file, std::uint8_t klass, std::uint32_t in_ms,
+                             Nanos now) {
+    Advice advice;
+    advice.verb = Advice::Verb::fetch;
+    advice.klass = klass;
+    advice.reason = Reason::load_asked;
+    advice.deadline_ms = in_ms;
+    std::uint64_t bytes = 0;
+    for (const Range& range : file.ranges) {
+        hints_[file.tier].push_back(to_hint(advice, range, next_cookie(advice.reason)));
+        bytes += range.length;
+    }
+    ++counts_.loads;
+    send(now);
+    return bytes;
+}
+
+Reason Executor::fetched_for(std::uint64_t cookie) const {
+    const std::uint64_t number = cookie & ((1ULL << reason_shift) - 1);
+    if (number <= first_cookie_ || number > cookie_) return Reason::none;
+    const std::uint64_t reason = cookie >> reason_shift;
+    return reason < static_cast<std::uint64_t>(Reason::count) ? static_cast<Reason>(reason)
+                                                              : Reason::none;
 }
 
 Reason Executor::reason_of(std::uint64_t object) const {
@@ -73,7 +99,7 @@ void Executor::prepare(const Advice& advice, Nanos now) {
     const FileRanges& file = **found;
     std::vector<hintier_hint>& hints = hints_[file.tier];
     for (const Range& range : file.ranges) {
-        hints.push_back(to_hint(advice, range, ++cookie_));
+        hints.push_back(to_hint(advice, range, next_cookie(advice.reason)));
     }
     switch (advice.verb) {
     case Advice::Verb::classify:

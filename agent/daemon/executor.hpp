@@ -20,6 +20,7 @@ public:
     struct Counts {
         std::uint64_t classified = 0; // files
         std::uint64_t fetched = 0;
+        std::uint64_t loads = 0;    // files that somebody wants to read whole
         std::uint64_t unmapped = 0; // no place on the device yet
         std::uint64_t off_tier = 0; // on no tier (or it is gone)
         std::uint64_t vanished = 0; // files that were gone when their turn came
@@ -33,21 +34,27 @@ public:
              const std::vector<Root>& roots, bool dry_run, std::uint64_t first_cookie,
              std::function<void(const Reap&)> unlinked)
         : planner_(planner), layout_(layout), dirs_(dirs), sink_(sink), roots_(roots),
-          dry_run_(dry_run), unlinked_(std::move(unlinked)), first_cookie_(first_cookie),
-          cookie_(first_cookie) {}
+          dry_run_(dry_run), unlinked_(std::move(unlinked)),
+          first_cookie_(first_cookie & ((1ULL << reason_shift) - 1)), cookie_(first_cookie_) {}
 
     // Empties the plan.
     void carry_out(Nanos now);
+    // Has the ranges fetched; bytes asked for.
+    std::uint64_t load(const FileRanges& file, std::uint8_t klass, std::uint32_t in_ms, Nanos now);
 
     const Counts& counts() const { return counts_; }
-    // Did this daemon ask for the fetch with this cookie? One before it may have.
-    bool asked_for(std::uint64_t cookie) const {
-        return cookie > first_cookie_ && cookie <= cookie_;
-    }
+    // Did this daemon ask for the fetch with this cookie, and for which reason? One before it may
+    // have: none.
+    Reason fetched_for(std::uint64_t cookie) const;
     // Why the object got its last hint; of the last many objects.
     Reason reason_of(std::uint64_t object) const;
 
 private:
+    static constexpr unsigned reason_shift = 56; // of a cookie: the rest is a number
+
+    std::uint64_t next_cookie(Reason reason) {
+        return ++cookie_ | static_cast<std::uint64_t>(reason) << reason_shift;
+    }
     void prepare(const Advice& advice, Nanos now);
     void send(Nanos now);
     void reap(const Reap& reap, Nanos now);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon answers on its control socket; the requests are described in control.hpp.
-#include <sys/stat.h>
-
+// What the daemon answers operators on its control socket; see control.hpp.
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -58,6 +56,31 @@ Json io_json(const IoCounter& io) {
     return all;
 }
 
+Json outcomes_json(const std::array<std::uint64_t, HINTIER_FETCHES>& outcomes) {
+    return {{"timely", outcomes[HINTIER_FETCH_TIMELY]},
+            {"late", outcomes[HINTIER_FETCH_LATE]},
+            {"unused", outcomes[HINTIER_FETCH_UNUSED]},
+            {"cancelled", outcomes[HINTIER_FETCH_CANCELLED]}};
+}
+
+Json kv_events_json(const std::vector<std::unique_ptr<KvEventSource>>& sources) {
+    Json all = Json::array();
+    for (const auto& source : sources) {
+        const KvEventSource::Counts& counts = source->counts();
+        all.push_back({{"endpoint", source->endpoint()},
+                       {"batches", counts.batches},
+                       {"stored", counts.stored},
+                       {"removed", counts.removed},
+                       {"cleared", counts.cleared},
+                       {"gaps", counts.gaps},
+                       {"replayed", counts.replayed},
+                       {"lost", counts.lost},
+                       {"wrong", counts.wrong},
+                       {"restarts", counts.restarts}});
+    }
+    return all;
+}
+
 } // namespace
 
 Result<Json> Agent::status() {
@@ -100,15 +123,18 @@ Result<Json> Agent::status() {
           {"unlinked", done.unlinked},
           {"not_unlinked", done.not_unlinked},
           {"let_off", planner_.reaper.let_off()}}},
+        {"sessions", {{"told", sessions_.size()}, {"blocks", sessions_.objects()}}},
+        {"announce",
+         {{"fetched", planner_.announce.fetched()},
+          {"outcomes", outcomes_json(announce_outcomes_)}}},
+        {"kv_events", kv_events_json(kv_events_)},
+        {"load", {{"files", done.loads}}},
+        {"restore", {{"bytes_per_s", static_cast<std::uint64_t>(restore_.bytes_per_second())}}},
         {"chain",
          {{"fetched", done.fetched},
           {"left_alone", planner_.chain.left_alone()},
           {"paused", planner_.chain.paused(now)},
-          {"outcomes",
-           {{"timely", fetch_outcomes_[HINTIER_FETCH_TIMELY]},
-            {"late", fetch_outcomes_[HINTIER_FETCH_LATE]},
-            {"unused", fetch_outcomes_[HINTIER_FETCH_UNUSED]},
-            {"cancelled", fetch_outcomes_[HINTIER_FETCH_CANCELLED]}}}}},
+          {"outcomes", outcomes_json(fetch_outcomes_)}}},
         {"hints",
          {{"sent", sent.sent},
           {"refused", sent.refused},
@@ -124,54 +150,6 @@ Result<Json> Agent::status() {
         json["trace"]["io_lost"] = io->lost();
     }
     return json;
-}
-
-Result<std::uint32_t> Agent::root_named(const std::string& path) const {
-    const auto& roots = world_.roots();
-    if (path.empty()) {
-        if (roots.size() == 1) return 0U;
-        return failure("root is missing: there is more than one");
-    }
-    std::string_view wanted = path;
-    while (wanted.size() > 1 && wanted.ends_with('/')) {
-        wanted.remove_suffix(1);
-    }
-    for (std::uint32_t i = 0; i < roots.size(); ++i) {
-        if (roots[i].path == wanted) return i;
-    }
-    return failure("no watched root " + path);
-}
-
-// A file's removal is its owner's word: of the directory's owner, or root's.
-Result<void> Agent::may_end_sessions(const Peer& peer, std::uint32_t root) const {
-    if (peer.uid == 0) return {};
-    struct stat st;
-    if (stat(world_.roots()[root].path.c_str(), &st))
-        return system_failure(world_.roots()[root].path);
-    if (st.st_uid == peer.uid) return {};
-    log::warning("pid {} uid {} may not end sessions of {}", peer.pid, peer.uid,
-                 world_.roots()[root].path);
-    return failure("only root and the owner of the watched directory may end sessions", EPERM);
-}
-
-Result<Json> Agent::session_ended(const Peer& peer, const SessionEnded& ended) {
-    const auto root = root_named(ended.root);
-    if (!root) return Failure(root.error());
-    if (auto may = may_end_sessions(peer, *root); !may) return Failure(may.error());
-
-    std::vector<std::uint64_t> objects;
-    objects.reserve(ended.names.size());
-    for (const std::string_view name : ended.names) {
-        const auto parsed = world_.roots()[*root].adapter->parse(last_component(name));
-        if (parsed && !parsed->temporary) {
-            objects.push_back(parsed->name.object());
-        }
-    }
-    const auto files = planner_.reaper.session_ended(world_, *root, objects, clock_.now());
-    if (!files) return Failure(files.error());
-    log::debug("session {} has ended (told by pid {}): {} of {} names wait to be unlinked",
-               ended.session, peer.pid, *files, ended.names.size());
-    return Json{{"files", *files}, {"unknown", ended.names.size() - *files}};
 }
 
 Result<Json> Agent::stop_reaping(const Peer& peer) {

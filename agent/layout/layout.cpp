@@ -71,13 +71,26 @@ Result<FileRanges> Layout::map(const FileId& file, std::uint32_t root) {
     if (!dir) return Failure(dir.error());
     auto fd = open_by_id(*dir, file, O_RDONLY | O_NONBLOCK);
     if (!fd) return Failure(std::move(fd.error()));
-    auto mapping = map_file(fd->get());
+    return map_open(fd->get(), *on_tier);
+}
+
+Result<FileRanges> Layout::find_open(int fd) {
+    struct stat st;
+    if (fstat(fd, &st)) return system_failure("file");
+    if (!S_ISREG(st.st_mode)) return failure("not a regular file", EINVAL);
+    const auto on_tier = tier_of(HINTIER_TRACE_DEV(major(st.st_dev), minor(st.st_dev)));
+    if (!on_tier) return Failure(on_tier.error());
+    return map_open(fd, *on_tier);
+}
+
+Result<FileRanges> Layout::map_open(int fd, const OnTier& on_tier) {
+    auto mapping = map_file(fd);
     if (!mapping) return Failure(std::move(mapping.error()));
 
     ++mapped_;
-    FileRanges ranges{on_tier->tier, std::move(mapping->ranges), mapping->complete};
+    FileRanges ranges{on_tier.tier, std::move(mapping->ranges), mapping->complete};
     for (Range& range : ranges.ranges) {
-        range.offset += on_tier->offset;
+        range.offset += on_tier.offset;
     }
     return ranges;
 }

@@ -52,6 +52,8 @@ public:
 
     // Good until the next call of a member. ENODEV: the file lies on no tier.
     Result<const FileRanges*> find(const FileId& file, std::uint32_t root);
+    // Of an open file, asked anew each time.
+    Result<FileRanges> find_open(int fd);
     void forget(const FileId& file);
     void forget_devices(); // tiers have come or gone
 
@@ -65,6 +67,7 @@ private:
     };
 
     Result<FileRanges> map(const FileId& file, std::uint32_t root);
+    Result<FileRanges> map_open(int fd, const OnTier& on_tier);
     Result<OnTier> tier_of(std::uint32_t device);
 
     RootDirs& roots_;

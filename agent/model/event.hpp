@@ -28,6 +28,7 @@ enum class EventKind : std::uint8_t {
     lookup,   // somebody asked whether `name` exists
     exited,   // process `pid` has ended
     seen,     // `file` was there when a root was read
+    stored,   // a server has computed the block with the digits `name`; it follows `before`
 };
 
 struct Event {
@@ -43,6 +44,7 @@ struct Event {
     FileId file{};
     FileId parent{};            // directory of `name`
     std::uint64_t replaced = 0; // renamed: inode that `name` meant before
+    std::uint64_t before = 0;   // stored: object id of the block before it, or 0
     std::string_view name;      // last component
 };
 

@@ -35,6 +35,7 @@ public:
 
     std::uint64_t object() const; // the last 16 digits; never 0, which means no object
     std::string hex() const;
+    std::size_t digits() const { return digits_; }
 
     bool operator==(const KvName&) const = default;
 

@@ -35,6 +35,7 @@ World::World(const Config& config, std::vector<Root> roots)
 Change World::apply(const Event& event) {
     if (event.kind == EventKind::exited) return on_exited(event);
     if (event.kind == EventKind::unlinked) return on_unlinked(event.file);
+    if (event.kind == EventKind::stored) return on_stored(event);
     if (event.root >= roots_.size()) return {};
     if (event.kind == EventKind::renamed) return on_renamed(event);
 
@@ -161,12 +162,38 @@ Change World::on_seen(const Event& event, const ParsedName& parsed) {
     return {.kind = Change::Kind::appeared, .object = index, .file = event.file};
 }
 
+// The server's own word on the order of blocks: nothing is firmer. What it computes may never get
+// a file.
+Change World::on_stored(const Event& event) {
+    const auto name = KvName::from_hex(event.name);
+    if (!name) return {};
+    const ObjectIndex index = ensure(*name, event.time);
+    touch(index, event.time);
+    if (event.before) {
+        if (find(event.before) == no_object) {
+            (void)ensure(KvName::from_number(event.before), event.time);
+        }
+        (void)link(event.before, index, true);
+    } else if (!objects_[index].before) {
+        objects_[index].firm = true; // the head of its chain
+    }
+    trim();
+    return {};
+}
+
 // ---- objects and their places ---------------------------------------------------------------
 
 ObjectIndex World::ensure(const KvName& name, Nanos now) {
     const std::uint64_t id = name.object();
     const auto [it, inserted] = by_name_.try_emplace(id, no_object);
-    if (!inserted) return it->second;
+    if (!inserted) {
+        // A block that was known by its number gets its whole digest when its file comes.
+        KvName& known = objects_[it->second].name;
+        if (name.digits() > known.digits()) {
+            known = name;
+        }
+        return it->second;
+    }
 
     ObjectIndex index = static_cast<ObjectIndex>(objects_.size());
     if (free_.empty()) {

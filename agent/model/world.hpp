@@ -137,6 +137,7 @@ private:
     Change on_renamed(const Event& event);
     Change on_unlinked(const FileId& file);
     Change on_exited(const Event& event);
+    Change on_stored(const Event& event);
     Change on_seen(const Event& event, const ParsedName& parsed);
 
     ObjectIndex ensure(const KvName& name, Nanos now);

@@ -22,6 +22,8 @@ enum class Reason : std::uint16_t {
     chain_opened,   // chain: the first of a chain was opened
     session_ended,  // reaper: the server said so
     long_silent,    // reaper: nobody has touched it for so long
+    announced,      // announce: the server said that it will read it
+    load_asked,     // a file that somebody wants to read whole
     count,
 };
 
@@ -36,6 +38,7 @@ struct Advice {
     std::uint32_t depth = 0;
     std::uint64_t object = 0;
     Place place{};
+    std::uint32_t deadline_ms = 0; // fetch: from now; 0: as soon as possible
 };
 
 // A file to unlink, if `name` in `place.directory` still is `place.file`.

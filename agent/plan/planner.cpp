@@ -21,6 +21,10 @@ std::string_view describe(Reason reason) {
         return "its session has ended";
     case Reason::long_silent:
         return "nobody has touched it for long";
+    case Reason::announced:
+        return "its server said that it will read it";
+    case Reason::load_asked:
+        return "somebody said that the file will be read";
     case Reason::count:
         break;
     }

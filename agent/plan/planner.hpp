@@ -2,6 +2,7 @@
 // The rules together: what they see, when they are asked, and the plan they fill.
 #pragma once
 
+#include "agent/plan/announce.hpp"
 #include "agent/plan/chain.hpp"
 #include "agent/plan/classify.hpp"
 #include "agent/plan/reaper.hpp"
@@ -14,10 +15,12 @@ public:
         ClassifyRule::Config classify;
         ReaperRule::Config reaper;
         ChainRule::Config chain;
+        AnnounceRule::Config announce;
     };
 
     explicit Planner(const Config& config)
-        : classify(config.classify), reaper(config.reaper), chain(config.chain) {}
+        : classify(config.classify), reaper(config.reaper), chain(config.chain),
+          announce(config.announce) {}
 
     // `at_start`: the change tells of something that was there before the agent.
     void observe(const World& world, const Change& change, Nanos now, bool at_start = false);
@@ -27,6 +30,7 @@ public:
     ClassifyRule classify;
     ReaperRule reaper;
     ChainRule chain;
+    AnnounceRule announce;
 };
 
 } // namespace hintier

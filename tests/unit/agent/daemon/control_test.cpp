@@ -11,27 +11,47 @@ using Json = nlohmann::json;
 
 class FakeService final : public ControlService {
 public:
-    Result<Json> status() override { return Json{{"module", false}}; }
-    Result<Json> session_ended(const Peer& peer, const SessionEnded& ended) override {
+    Answer session_started(const Peer& peer, const Spoken& spoken) override {
+        return told(peer, spoken);
+    }
+    Answer session_resumes(const Peer& peer, const Spoken& spoken) override {
+        return told(peer, spoken);
+    }
+    Answer session_ended(const Peer& peer, const Spoken& spoken) override {
+        return told(peer, spoken);
+    }
+    Answer request_queued(const Peer& peer, const Spoken& spoken) override {
+        return told(peer, spoken);
+    }
+    Answer load(const Peer&, const Load& load) override { return Json{{"in_ms", load.in_ms}}; }
+    Answer advise(const Peer&, const Question& question) override {
+        return Json{{"bytes", question.bytes}};
+    }
+    Answer status() override { return Json{{"module", false}}; }
+    Answer explain(std::string_view file) override { return Json{{"file", std::string(file)}}; }
+    Answer heat(std::size_t most) override { return Json{{"most", most}}; }
+    Answer stop_reaping(const Peer&) override { return Json::object(); }
+
+    Answer told(const Peer& peer, const Spoken& spoken) {
         if (peer.uid) return failure("not allowed", EPERM);
-        session = ended.session;
-        root = ended.root;
-        names.assign(ended.names.begin(), ended.names.end());
+        session = spoken.session;
+        root = spoken.root;
+        named = spoken.named;
+        in_ms = spoken.in_ms;
+        names.assign(spoken.names.begin(), spoken.names.end());
         return Json{{"files", names.size()}};
     }
-    Result<Json> explain(std::string_view file) override {
-        return Json{{"file", std::string(file)}};
-    }
-    Result<Json> heat(std::size_t most) override { return Json{{"most", most}}; }
-    Result<Json> stop_reaping(const Peer&) override { return Json::object(); }
 
     std::string session;
     std::string root;
     std::vector<std::string> names;
+    bool named = false;
+    std::uint32_t in_ms = 0;
 };
 
 Json ask(ControlService& service, std::string_view line, uid_t uid = 0) {
-    const std::string text = answer(service, {.pid = 1, .uid = uid, .gid = 0}, line);
+    Descriptors none;
+    const std::string text = answer(service, {.pid = 1, .uid = uid, .gid = 0}, line, none);
     EXPECT_EQ(text.find('\n'), std::string::npos);
     return Json::parse(text);
 }
@@ -49,6 +69,23 @@ TEST(Control, SessionEndedPassesEverythingOn) {
     EXPECT_EQ(service.session, "s1");
     EXPECT_EQ(service.root, "/kv");
     EXPECT_EQ(service.names, (std::vector<std::string>{"a", "b/c"}));
+}
+
+TEST(Control, NamesMayBeThoseToldBefore) {
+    FakeService service;
+    EXPECT_EQ(ask(service, R"({"op":"session_resumes","session":"s","in_ms":250})").at("ok"), true);
+    EXPECT_FALSE(service.named);
+    EXPECT_EQ(service.in_ms, 250U);
+    EXPECT_EQ(ask(service, R"({"op":"session_started","session":"s","names":[]})").at("ok"), true);
+    EXPECT_TRUE(service.named);
+    EXPECT_EQ(ask(service, R"({"op":"request_queued","names":["a"]})").at("files"), 1);
+    EXPECT_EQ(service.session, "");
+}
+
+TEST(Control, Advice) {
+    FakeService service;
+    EXPECT_EQ(ask(service, R"({"op":"advise","bytes":7,"recompute_ms":1})").at("bytes"), 7);
+    EXPECT_EQ(ask(service, R"({"op":"advise","names":["a"],"recompute_ms":1})").at("ok"), true);
 }
 
 TEST(Control, PeerIsPassedOn) {
@@ -84,7 +121,12 @@ INSTANTIATE_TEST_SUITE_P(
         "", "x", "{", "[]", "1", "null", "\"op\"", "{}", R"({"op":1})", R"({"op":"no"})",
         R"({"op":"explain"})", R"({"op":"explain","file":[]})", R"({"op":"heat"})",
         R"({"op":"heat","most":-1})", R"({"op":"heat","most":1.5})", R"({"op":"session_ended"})",
-        R"({"op":"session_ended","session":"s"})",
+        R"({"op":"session_started"})", R"({"op":"session_resumes","session":"s","in_ms":-1})",
+        R"({"op":"session_resumes","session":"s","in_ms":4294967296})",
+        R"({"op":"session_resumes","session":"s","in_ms":"1"})", R"({"op":"request_queued"})",
+        R"({"op":"load"})", R"({"op":"load","fds":1})", R"({"op":"load","fds":2})",
+        R"({"op":"load","fds":1,"class":7})", R"({"op":"advise"})", R"({"op":"advise","bytes":1})",
+        R"({"op":"advise","recompute_ms":1})",
         R"({"op":"session_ended","session":"s","names":"a"})",
         R"({"op":"session_ended","session":"s","names":[1]})",
         R"({"op":"session_ended","session":1,"names":[]})",

@@ -283,5 +283,41 @@ TEST(World, AnyOrderOfEventsKeepsTheBooks) {
     }
 }
 
+// KV events: a block may be known by its number, or as the head of others, before it has a file.
+TEST(World, StoredBlocksAreAChainBeforeTheyHaveFiles) {
+    test::Builder b;
+    const auto stored = [&](std::uint64_t object, std::uint64_t before) {
+        Event event{.kind = EventKind::stored, .root = 99};
+        event.before = before;
+        (void)b.apply(event, KvName::from_number(object).hex());
+    };
+    stored(2, 1);
+    stored(3, 2);
+    EXPECT_EQ(b.object(3).before, 2U);
+    EXPECT_TRUE(b.object(3).firm);
+    EXPECT_EQ(b.object(3).depth, 2U);
+    EXPECT_EQ(b.world.after(b.world.find(1)), b.world.find(2));
+    EXPECT_EQ(b.object(3).name.digits(), 16U);
+    (void)b.write(3, 13);
+    EXPECT_EQ(b.object(3).name.digits(), 64U); // or the reaper could not spell its file's name
+    EXPECT_EQ(b.object(3).before, 2U);         // and creation order does not overrule it
+    EXPECT_EQ(b.world.objects(), 1U);
+    stored(3, 2); // again
+    EXPECT_EQ(b.object(3).name.digits(), 64U);
+    Event nonsense{.kind = EventKind::stored};
+    (void)b.apply(nonsense, "xyz");
+    EXPECT_EQ(b.world.names(), 2U);
+}
+
+TEST(World, StoredBlocksAreBounded) {
+    test::Builder b({.max_objects = 10, .max_names = 50});
+    for (std::uint64_t i = 1; i < 1000; ++i) {
+        Event event{.kind = EventKind::stored};
+        event.before = i - 1;
+        (void)b.apply(event, KvName::from_number(i).hex());
+    }
+    EXPECT_EQ(b.world.names(), 50U);
+}
+
 } // namespace
 } // namespace hintier
