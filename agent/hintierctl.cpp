@@ -30,6 +30,8 @@ void add_verbs(CLI::App& app, Command& command) {
     add_doctor(app, command);
     add_meta(app, command);
     add_agent(app, command);
+    add_record(app, command);
+    add_replay(app, command);
     add_completion(app, command);
 }
 

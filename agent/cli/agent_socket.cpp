@@ -35,9 +35,24 @@ Result<Fd> connect_to(const std::string& path) {
     return fail(errno, "{}: {}", path, std::strerror(errno));
 }
 
-Result<void> send_line(const Fd& fd, const std::string& line) {
+// The descriptor travels with the first byte.
+Result<void> send_line(const Fd& fd, const std::string& line, int passed) {
     for (std::size_t at = 0; at < line.size();) {
-        ssize_t sent = send(fd.get(), line.data() + at, line.size() - at, MSG_NOSIGNAL);
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+        iovec data{const_cast<char*>(line.data()) + at, line.size() - at};
+        msghdr message{};
+        message.msg_iov = &data;
+        message.msg_iovlen = 1;
+        if (passed >= 0 && at == 0) {
+            auto* part = reinterpret_cast<cmsghdr*>(control);
+            part->cmsg_level = SOL_SOCKET;
+            part->cmsg_type = SCM_RIGHTS;
+            part->cmsg_len = CMSG_LEN(sizeof(int));
+            std::memcpy(CMSG_DATA(part), &passed, sizeof(int));
+            message.msg_control = control;
+            message.msg_controllen = sizeof control;
+        }
+        ssize_t sent = sendmsg(fd.get(), &message, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent <= 0) return fail(errno, "hintierd hung up: {}", std::strerror(errno));
         at += static_cast<std::size_t>(sent);
@@ -62,10 +77,11 @@ Result<std::string> receive_line(const Fd& fd) {
 
 } // namespace
 
-Result<Json> ask_agent(const std::string& socket_path, const Json& request) {
+Result<Json> ask_agent(const std::string& socket_path, const Json& request, int passed) {
     auto fd = connect_to(socket_path);
     if (!fd) return Failure(fd.error());
-    if (auto sent = send_line(*fd, request.dump() + "\n"); !sent) return Failure(sent.error());
+    if (auto sent = send_line(*fd, request.dump() + "\n", passed); !sent)
+        return Failure(sent.error());
     auto line = receive_line(*fd);
     if (!line) return Failure(line.error());
     Json answer = Json::parse(*line, nullptr, false);

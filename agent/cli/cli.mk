@@ -11,7 +11,7 @@ CTL_OBJS := $(CTL_VERB_SRCS:%.cpp=$(B)/%.o) $(CTL_SRCS:%.cpp=$(B)/%.o) \
 CTL_CPPFLAGS := $(CPPFLAGS_COMMON) -I$(B)/agent/cli -isystem /usr/include/libnl3
 # A command that waits for people and devices: what counts is that it compiles fast.
 CTL_CXXFLAGS := -O1 -g1
-CTL_LIBS := -ldevmapper -lblkid -lnl-genl-3 -lnl-3 -lfmt -pthread
+CTL_LIBS := -ldevmapper -lblkid -lnl-genl-3 -lnl-3 -ltomlplusplus -lzmq -lfmt -pthread
 
 ALL += $(CTL)
 

@@ -95,6 +95,8 @@ void add_status(CLI::App& app, Command& command);
 void add_where(CLI::App& app, Command& command);
 void add_hint(CLI::App& app, Command& command);
 void add_objects(CLI::App& app, Command& command);
+void add_record(CLI::App& app, Command& command);
+void add_replay(CLI::App& app, Command& command);
 void add_doctor(CLI::App& app, Command& command);
 void add_meta(CLI::App& app, Command& command);
 void add_agent(CLI::App& app, Command& command);

@@ -86,7 +86,7 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
                     event.file = reap.place.file;
                     apply(event, false);
                 }),
-      restore_(config.restore) {}
+      speech_(world_, planner_), restore_(config.restore) {}
 
 void Agent::arm_files() {
     bpf_->arm();
@@ -138,6 +138,7 @@ void Agent::on_tick() {
     planner_.tick(world_, now);
     executor_.carry_out(now);
     sample_reads(now);
+    recorder_.flush();
 }
 
 // What readers of KV get from the tiers, once a second.
@@ -170,6 +171,7 @@ void Agent::event(const Event& event) {
 
 void Agent::apply(const Event& event, bool at_start) {
     ++events_;
+    recorder_.write(event);
     const Change change = world_.apply(event);
     switch (change.kind) {
     case Change::Kind::none:

@@ -9,10 +9,11 @@
 #include "agent/daemon/config.hpp"
 #include "agent/daemon/control.hpp"
 #include "agent/daemon/executor.hpp"
+#include "agent/daemon/recorder.hpp"
 #include "agent/daemon/roots.hpp"
 #include "agent/daemon/tiers.hpp"
 #include "agent/plan/restore.hpp"
-#include "agent/plan/sessions.hpp"
+#include "agent/plan/speech.hpp"
 
 namespace hintier {
 
@@ -44,6 +45,8 @@ public:
     Answer request_queued(const Peer& peer, const Spoken& spoken) override;
     Answer load(const Peer& peer, const Load& load) override;
     Answer advise(const Peer& peer, const Question& question) override;
+    Answer record(const Peer& peer, Fd file, std::uint64_t most) override;
+    Answer record_stop(const Peer& peer) override;
     Answer status() override;
     Answer explain(std::string_view file) override;
     Answer heat(std::size_t most) override;
@@ -68,8 +71,8 @@ private:
     Result<std::uint32_t> root_for(const Peer& peer, const std::string& path) const;
     std::vector<std::uint64_t> objects_of(std::uint32_t root,
                                           const std::vector<std::string_view>& names) const;
-    Answer announce(std::uint32_t root, const std::vector<std::uint64_t>& objects,
-                    std::uint32_t in_ms);
+    Result<Words> words_of(const Peer& peer, Words::Kind kind, const Spoken& spoken) const;
+    Result<Speech::Outcome> hear(const Peer& peer, Words::Kind kind, const Spoken& spoken);
     void sample_reads(Nanos now);
 
     Config config_;
@@ -87,7 +90,8 @@ private:
     Layout layout_;
     std::unique_ptr<HintSink> sink_;
     Executor executor_;
-    Sessions sessions_;
+    Speech speech_;
+    Recorder recorder_;
     RestoreRate restore_;
     Nanos sampled_{};
     bool refresh_ = false;  // tiers have come or gone: ask again

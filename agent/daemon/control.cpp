@@ -112,6 +112,7 @@ template <Tell tell>
 Result<Json> of_session(Asked& asked) {
     (void)asked.in.needed_text("session");
     const Spoken said = spoken(asked.in);
+    if (said.session.empty()) asked.in.fail("session", " must have a name");
     if (auto fine = asked.in.done(); !fine) return Failure(std::move(fine.error()));
     return (asked.service.*tell)(asked.peer, said);
 }
@@ -121,6 +122,15 @@ Result<Json> of_request(Asked& asked) {
     if (!said.named) asked.in.fail("names", " is missing");
     if (auto fine = asked.in.done(); !fine) return Failure(std::move(fine.error()));
     return asked.service.request_queued(asked.peer, said);
+}
+
+Result<Fd> take_descriptor(Asked& asked) {
+    if (asked.descriptors.empty()) {
+        return failure("no descriptor has come: send it with the line, as SCM_RIGHTS", EBADF);
+    }
+    Fd first = std::move(asked.descriptors.front());
+    asked.descriptors.pop_front();
+    return first;
 }
 
 Result<Json> load(Asked& asked) {
@@ -133,12 +143,19 @@ Result<Json> load(Asked& asked) {
     if (found == std::end(class_names)) asked.in.fail("class", ": there is none of that name");
     if (auto fine = asked.in.done(); !fine) return Failure(std::move(fine.error()));
     load.klass = static_cast<std::uint8_t>(found - std::begin(class_names));
-    if (asked.descriptors.empty()) {
-        return failure("no descriptor has come: send it with the line, as SCM_RIGHTS", EBADF);
-    }
-    load.file = std::move(asked.descriptors.front());
-    asked.descriptors.pop_front();
+    auto file = take_descriptor(asked);
+    if (!file) return Failure(std::move(file.error()));
+    load.file = std::move(*file);
     return asked.service.load(asked.peer, load);
+}
+
+Result<Json> record(Asked& asked) {
+    const std::uint64_t most = asked.in.needed_number("most");
+    if (asked.in.needed_number("fds") != 1) asked.in.fail("fds", " must be 1");
+    if (auto fine = asked.in.done(); !fine) return Failure(std::move(fine.error()));
+    auto file = take_descriptor(asked);
+    if (!file) return Failure(std::move(file.error()));
+    return asked.service.record(asked.peer, std::move(*file), most);
 }
 
 Result<Json> advise(Asked& asked) {
@@ -183,6 +200,8 @@ constexpr Op ops[] = {
     {"advise", advise},
     {"explain", explain},
     {"heat", heat},
+    {"record", record},
+    {"record_stop", [](Asked& asked) { return asked.service.record_stop(asked.peer); }},
     {"stop_reaping", [](Asked& asked) { return asked.service.stop_reaping(asked.peer); }},
 };
 

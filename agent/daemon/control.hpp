@@ -39,6 +39,12 @@
 //       → {"ok":true,"object":"<id>","depth":…,"before":…,"after":…,"files":[…],"why":"…"}
 //   {"op":"heat","most":<number, at most 1000>}
 //       → {"ok":true,"region_bytes":…,"regions":[{"tier":"253:0","offset":…,"reads":…,…}]}
+//   {"op":"record","most":<bytes>,"fds":1}
+//       Writes what comes in to the file whose descriptor comes with the line; see
+//       source/recording.hpp. Root only.
+//       → {"ok":true}
+//   {"op":"record_stop"}
+//       → {"ok":true,"lines":…,"bytes":…}, and "ended" if it had ended by itself: why
 //   {"op":"stop_reaping"}
 //       Forgets what waits to be unlinked. Root only.
 //       → {"ok":true,"let_off":<files>}
@@ -104,6 +110,8 @@ public:
     virtual Answer request_queued(const Peer& peer, const Spoken& spoken) = 0;
     virtual Answer load(const Peer& peer, const Load& load) = 0;
     virtual Answer advise(const Peer& peer, const Question& question) = 0;
+    virtual Answer record(const Peer& peer, Fd file, std::uint64_t most) = 0;
+    virtual Answer record_stop(const Peer& peer) = 0;
     virtual Answer status() = 0;
     virtual Answer explain(std::string_view file) = 0;
     virtual Answer heat(std::size_t most) = 0;

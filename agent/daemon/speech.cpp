@@ -82,82 +82,81 @@ std::vector<std::uint64_t> Agent::objects_of(std::uint32_t root,
     return objects;
 }
 
-ControlService::Answer Agent::announce(std::uint32_t root,
-                                       const std::vector<std::uint64_t>& objects,
-                                       std::uint32_t in_ms) {
-    const std::size_t there =
-        planner_.announce.announced(world_, root, objects, in_ms, planner_.plan);
-    executor_.carry_out(clock_.now());
-    return Json{{"fetched", there}, {"unknown", objects.size() - there}};
+// Names mean blocks of a root that the peer may speak of; without names the session is its own.
+Result<Words> Agent::words_of(const Peer& peer, Words::Kind kind, const Spoken& spoken) const {
+    Words words;
+    words.kind = kind;
+    words.named = spoken.named || kind == Words::Kind::started || kind == Words::Kind::queued;
+    words.teller = peer.uid;
+    words.in_ms = spoken.in_ms;
+    words.time = clock_.now();
+    words.session = spoken.session;
+    if (!words.named) return words;
+    const auto root = root_for(peer, spoken.root);
+    if (!root) return Failure(root.error());
+    words.root = *root;
+    words.objects = objects_of(*root, spoken.names);
+    return words;
+}
+
+Result<Speech::Outcome> Agent::hear(const Peer& peer, Words::Kind kind, const Spoken& spoken) {
+    auto words = words_of(peer, kind, spoken);
+    if (!words) return Failure(std::move(words.error()));
+    recorder_.write(*words);
+    auto outcome = speech_.hear(*words);
+    executor_.carry_out(words->time);
+    if (outcome && spoken.named) {
+        outcome->named = spoken.names.size(); // names that mean no block are unknown too
+    }
+    return outcome;
 }
 
 ControlService::Answer Agent::session_started(const Peer& peer, const Spoken& spoken) {
-    const auto root = root_for(peer, spoken.root);
-    if (!root) return Failure(root.error());
-    const auto objects = objects_of(*root, spoken.names);
-    if (auto told = sessions_.tell(spoken.session, peer.uid, *root, objects); !told) {
-        return Failure(std::move(told.error()));
-    }
-    std::size_t known = 0;
-    for (const std::uint64_t object : objects) {
-        const ObjectIndex index = world_.find(object);
-        known += index != no_object && !world_.object(index).places.empty() ? 1 : 0;
-    }
-    return Json{{"known", known}};
+    const auto heard = hear(peer, Words::Kind::started, spoken);
+    if (!heard) return Failure(heard.error());
+    return Json{{"known", heard->done}};
 }
 
 ControlService::Answer Agent::session_resumes(const Peer& peer, const Spoken& spoken) {
-    if (spoken.named) {
-        const auto root = root_for(peer, spoken.root);
-        if (!root) return Failure(root.error());
-        const auto objects = objects_of(*root, spoken.names);
-        if (auto told = sessions_.tell(spoken.session, peer.uid, *root, objects); !told) {
-            return Failure(std::move(told.error()));
-        }
-        return announce(*root, objects, spoken.in_ms);
-    }
-    const auto session = sessions_.find(spoken.session, peer.uid);
-    if (!session) return Failure(session.error());
-    return announce((*session)->root, (*session)->objects, spoken.in_ms);
+    const auto heard = hear(peer, Words::Kind::resumes, spoken);
+    if (!heard) return Failure(heard.error());
+    return Json{{"fetched", heard->done}, {"unknown", heard->named - heard->done}};
 }
 
 ControlService::Answer Agent::request_queued(const Peer& peer, const Spoken& spoken) {
-    const auto root = root_for(peer, spoken.root);
-    if (!root) return Failure(root.error());
-    const auto objects = objects_of(*root, spoken.names);
-    if (!spoken.session.empty()) {
-        if (auto told = sessions_.tell(spoken.session, peer.uid, *root, objects); !told) {
-            return Failure(std::move(told.error()));
-        }
-    }
-    return announce(*root, objects, spoken.in_ms);
+    const auto heard = hear(peer, Words::Kind::queued, spoken);
+    if (!heard) return Failure(heard.error());
+    return Json{{"fetched", heard->done}, {"unknown", heard->named - heard->done}};
 }
 
 ControlService::Answer Agent::session_ended(const Peer& peer, const Spoken& spoken) {
-    std::uint32_t root = 0;
-    std::vector<std::uint64_t> objects;
-    std::size_t told = 0;
-    if (spoken.named) {
-        const auto named = root_for(peer, spoken.root);
-        if (!named) return Failure(named.error());
-        root = *named;
-        objects = objects_of(root, spoken.names);
-        told = spoken.names.size();
-    } else {
-        const auto session = sessions_.find(spoken.session, peer.uid);
-        if (!session) return Failure(session.error());
-        root = (*session)->root;
-        objects = (*session)->objects;
-        told = objects.size();
-    }
-    const auto files = planner_.reaper.session_ended(world_, root, objects, clock_.now());
-    if (!files) return Failure(files.error());
-    if (sessions_.find(spoken.session, peer.uid)) {
-        sessions_.forget(spoken.session);
-    }
+    const auto heard = hear(peer, Words::Kind::ended, spoken);
+    if (!heard) return Failure(heard.error());
     log::debug("session {} has ended (told by pid {}): {} of {} names wait to be unlinked",
-               spoken.session, peer.pid, *files, told);
-    return Json{{"files", *files}, {"unknown", told - *files}};
+               spoken.session, peer.pid, heard->done, heard->named);
+    return Json{{"files", heard->done}, {"unknown", heard->named - heard->done}};
+}
+
+ControlService::Answer Agent::record(const Peer& peer, Fd file, std::uint64_t most) {
+    if (peer.uid != 0) return failure("only root may record", EPERM);
+    if (recorder_.on()) return failure("a recording is being made already", EBUSY);
+    const int flags = fcntl(file.get(), F_GETFL);
+    struct stat st;
+    if (flags < 0 || fstat(file.get(), &st)) return system_failure("descriptor");
+    if (!S_ISREG(st.st_mode) || flags & O_PATH || (flags & O_ACCMODE) == O_RDONLY) {
+        return failure("record to a regular file that is open for writing", EINVAL);
+    }
+    log::info("pid {} has events recorded, at most {} bytes", peer.pid, most);
+    recorder_.start(std::move(file), most, world_.roots());
+    return Json::object();
+}
+
+ControlService::Answer Agent::record_stop(const Peer& peer) {
+    if (peer.uid != 0) return failure("only root may record", EPERM);
+    const Recorder::Counts counts = recorder_.stop();
+    Json answer = {{"lines", counts.lines}, {"bytes", counts.bytes}};
+    if (!counts.ended.empty()) answer["ended"] = counts.ended;
+    return answer;
 }
 
 ControlService::Answer Agent::load(const Peer& peer, const Load& load) {

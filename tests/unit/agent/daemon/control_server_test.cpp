@@ -51,6 +51,8 @@ public:
         return Json{{"restore", question.bytes < question.recompute_ms},
                     {"restore_ms", question.bytes}};
     }
+    Answer record(const Peer&, Fd, std::uint64_t) override { return Json::object(); }
+    Answer record_stop(const Peer&) override { return Json::object(); }
     Answer status() override { return Json::object(); }
     Answer explain(std::string_view) override { return failure("say \"please\""); }
     Answer heat(std::size_t) override { return Json::object(); }

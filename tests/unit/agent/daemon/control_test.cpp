@@ -27,6 +27,8 @@ public:
     Answer advise(const Peer&, const Question& question) override {
         return Json{{"bytes", question.bytes}};
     }
+    Answer record(const Peer&, Fd, std::uint64_t) override { return Json::object(); }
+    Answer record_stop(const Peer&) override { return Json::object(); }
     Answer status() override { return Json{{"module", false}}; }
     Answer explain(std::string_view file) override { return Json{{"file", std::string(file)}}; }
     Answer heat(std::size_t most) override { return Json{{"most", most}}; }
@@ -124,7 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
         R"({"op":"session_started"})", R"({"op":"session_resumes","session":"s","in_ms":-1})",
         R"({"op":"session_resumes","session":"s","in_ms":4294967296})",
         R"({"op":"session_resumes","session":"s","in_ms":"1"})", R"({"op":"request_queued"})",
-        R"({"op":"load"})", R"({"op":"load","fds":1})", R"({"op":"load","fds":2})",
+        R"({"op":"record"})", R"({"op":"record","most":1,"fds":1})", R"({"op":"load"})",
+        R"({"op":"load","fds":1})", R"({"op":"load","fds":2})",
         R"({"op":"load","fds":1,"class":7})", R"({"op":"advise"})", R"({"op":"advise","bytes":1})",
         R"({"op":"advise","recompute_ms":1})",
         R"({"op":"session_ended","session":"s","names":"a"})",
