@@ -328,12 +328,11 @@ std::size_t KvEventSource::drain(EventSink& sink) {
         messages += more ? 1 : 0;
     }
     if (!impl.sequence.missing()) return messages;
-    if (!impl.replay) {
-        impl.end_replay();
+    const bool too_late = impl.asked_at && impl.clock.now() - *impl.asked_at > replay_patience;
+    if (!impl.replay || too_late) {
+        impl.end_replay(); // what still comes of it is too late
     } else if (!impl.asked_at) {
         impl.ask();
-    } else if (impl.clock.now() - *impl.asked_at > replay_patience) {
-        impl.end_replay(); // what still comes of it is too late
     }
     return messages;
 }
