@@ -67,6 +67,8 @@ void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status)
 {
 	if (io->outcome == HINTIER_IO_HOME)
 		atomic_set(&t->bulk_written, 1);
+	if (*status && io->outcome == HINTIER_IO_HOME)
+		ht_blank_clear(t, io->extent, io->count);
 	if (ht_device_failed(*status))
 		ht_count(t, HINTIER_C_ERRORS_BULK, 1);
 	*status = BLK_STS_OK;
@@ -74,12 +76,12 @@ void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status)
 		let_go(t, io);
 }
 
-/* Drops an extent's units; may its home be discarded as well? */
+/* Drops an extent's units; is its home to be discarded as well? */
 static bool drop_one(struct ht_tier *t, const struct ht_io *io, u32 nth, u32 *dropped)
 {
 	struct ht_request req = {
 		.op = HT_REQ_DISCARD,
-		.pass = io->flags & HT_IO_HELD,
+		.pass = (io->flags & HT_IO_HELD) && !ht_blank(t, io->extent + nth),
 		.extent = io->extent + nth,
 		.from = nth ? 0 : io->from,
 		.to = nth + 1 < io->count ? ht_extent_sectors(&t->map.geo) : io->to,
@@ -88,6 +90,8 @@ static bool drop_one(struct ht_tier *t, const struct ht_io *io, u32 nth, u32 *dr
 	struct ht_answer ans;
 	unsigned long flags;
 
+	if (!req.pass && ht_is_plain(&t->map, req.extent))
+		return false;
 	shard = ht_shard_lock(t, req.extent, &flags);
 	ht_begin(&t->map, &shard->core, &req, &ans);
 	if (ans.act)
@@ -98,19 +102,25 @@ static bool drop_one(struct ht_tier *t, const struct ht_io *io, u32 nth, u32 *dr
 }
 
 /*
- * Drops the request's units from the front on, as long as their homes fare alike; returns how
- * many extents that were, and whether their homes may go.
+ * Drops the request's units from the front on, up to the second run of homes that are to go;
+ * returns how many extents that were, and the first run: [first, end), or nothing.
  */
-static u32 drop_run(struct ht_tier *t, const struct ht_io *io, bool *home)
+static u32 drop_run(struct ht_tier *t, const struct ht_io *io, u32 *first, u32 *end)
 {
-	u32 dropped = 0, nth = 1;
+	const u32 most = min_t(u32, io->count, RUN_MAX);
+	u32 dropped = 0, nth = 0;
 
-	*home = drop_one(t, io, 0, &dropped);
-	while (nth < io->count && nth < RUN_MAX && drop_one(t, io, nth, &dropped) == *home)
+	while (nth < most && !drop_one(t, io, nth, &dropped))
+		nth++;
+	*first = nth++;
+	while (nth < most && drop_one(t, io, nth, &dropped))
+		nth++;
+	*end = min(nth++, most);
+	while (nth < most && !drop_one(t, io, nth, &dropped))
 		nth++;
 	if (dropped)
 		ht_count(t, HINTIER_C_DROPPED_DIRTY_BYTES, (u64)dropped * HINTIER_UNIT_BYTES);
-	return nth;
+	return min(nth, most);
 }
 
 static int end_here(struct bio *bio)
@@ -135,7 +145,8 @@ static void cut(struct ht_tier *t, struct bio *bio, struct ht_io *io, u32 count)
 /* From map() or the worker; returns DM_MAPIO_SUBMITTED or DM_MAPIO_REMAPPED. */
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 {
-	bool home = false;
+	const u32 shift = t->map.geo.extent_shift;
+	u32 first, end;
 	u64 from, to;
 
 	io->iter = bio->bi_iter;
@@ -144,13 +155,16 @@ int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		return end_here(bio);
 	if (t->discard_granularity && READ_ONCE(t->engine.tune.pass_discard))
 		hold(t, io);
-	cut(t, bio, io, drop_run(t, io, &home));
+	cut(t, bio, io, drop_run(t, io, &first, &end));
 	ht_count(t, HINTIER_C_DISCARDED_BYTES, io->iter.bi_size);
 
-	from = bio->bi_iter.bi_sector + t->map.geo.home_start;
-	to = from + bio_sectors(bio);
-	if (!home || !ht_discard_grain(t, &from, &to))
+	from = max(bio->bi_iter.bi_sector, (u64)(io->extent + first) << shift);
+	to = min(bio_end_sector(bio), (u64)(io->extent + end) << shift);
+	from += t->map.geo.home_start;
+	to += t->map.geo.home_start;
+	if (first == end || !ht_discard_grain(t, &from, &to))
 		return end_here(bio);
+	ht_blank_set(t, from, to);
 	io->outcome = HINTIER_IO_HOME;
 	bio_set_dev(bio, t->bulk->bdev);
 	bio->bi_iter.bi_sector = from;

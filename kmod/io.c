@@ -193,6 +193,7 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 			atomic_add(bio_sectors(bio), &t->bulk_sectors);
 		} else {
 			io->flags |= HT_IO_HELD;
+			ht_blank_clear(t, io->extent, io->count);
 		}
 		bio_set_dev(bio, t->bulk->bdev);
 		bio->bi_iter.bi_sector += geo->home_start;
@@ -367,6 +368,7 @@ static void note_end(struct ht_tier *t, struct ht_io *io)
 		/* Before the counts are given back: a commit after that must flush it. */
 		if (!atomic_read(&t->bulk_written))
 			atomic_set(&t->bulk_written, 1);
+		ht_blank_clear(t, io->extent, io->count);
 		ht_count(t, HINTIER_C_BULK_WRITE_BYTES, bytes);
 	} else if (io->op == HT_REQ_READ) {
 		atomic_sub(bytes >> SECTOR_SHIFT, &t->fast_sectors);

@@ -72,6 +72,8 @@ static int create_engines(struct ht_tier *t)
 	if (!r)
 		r = create_commit(t);
 	if (!r)
+		r = ht_blank_create(t);
+	if (!r)
 		r = ht_xfers_create(t);
 	return r;
 }
@@ -174,6 +176,7 @@ void ht_tier_destroy(struct ht_tier *t)
 	free_pages((unsigned long)t->meta_buffer, get_order(HT_META_BUFFER));
 	kfree(t->batch);
 	bitmap_free(t->changed);
+	ht_blank_destroy(t);
 	ht_lostmap_destroy(t);
 	vfree(t->fetches);
 	vfree(t->ghosts);
@@ -198,6 +201,7 @@ static void reset(struct ht_tier *t)
 	const struct ht_geometry *geo = &map->geo;
 
 	ht_lost_reset(map);
+	ht_blank_reset(t);
 	memset(map->bits, 0, (size_t)geo->slots * HT_BITS * geo->words * sizeof(u16));
 	memset(map->buckets, 0xff, sizeof(u32) << map->bucket_bits);
 	memset(t->ghosts, 0xff, HT_GHOSTS * sizeof(u32));

@@ -195,6 +195,8 @@ struct ht_tier {
 
 	struct bio_set xfer_bios;
 	u32 discard_granularity;     /* sectors: of what goes down to bulk, 0 for nothing */
+	unsigned long *blank;        /* bitmap: regions of bulk, see blank.c; or NULL */
+	u32 blank_shift;             /* extents in a region */
 };
 
 /* Shard of an extent, and its lock. */
@@ -246,6 +248,14 @@ bool ht_device_failed(blk_status_t status);
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io);
 void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status);
 bool ht_discard_grain(const struct ht_tier *t, u64 *from, u64 *to);
+
+/* ---- blank.c ---- */
+int ht_blank_create(struct ht_tier *t);
+void ht_blank_destroy(struct ht_tier *t);
+void ht_blank_reset(struct ht_tier *t);
+bool ht_blank(const struct ht_tier *t, u32 extent);
+void ht_blank_set(struct ht_tier *t, u64 from, u64 to);
+void ht_blank_clear(struct ht_tier *t, u32 extent, u32 count);
 
 /* ---- trim.c ---- */
 void ht_trim_init(struct ht_tier *t);

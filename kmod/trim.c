@@ -73,6 +73,7 @@ static void submit_trim(struct ht_tier *t, struct ht_xfer *x, u32 extent, u32 co
 	bio->bi_iter.bi_size = (to - from) << SECTOR_SHIFT;
 	bio->bi_private = x;
 	bio->bi_end_io = trim_endio;
+	ht_blank_set(t, from, to);
 	atomic_inc(&x->pending);
 	submit_bio_noacct(bio);
 }

@@ -65,6 +65,8 @@ static void submit_slot(struct ht_xfer *x, blk_opf_t opf)
 
 static void submit_home(struct ht_xfer *x, blk_opf_t opf)
 {
+	if (op_is_write(opf))
+		ht_blank_clear(x->tier, x->move.extent, 1);
 	submit_runs(x, x->tier->bulk->bdev, opf, ht_home_sector(&x->tier->map.geo, x->move.extent));
 }
 

@@ -9,6 +9,7 @@
 #ifdef __KERNEL__
 
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/nospec.h>
 #include <linux/string.h>
@@ -35,6 +36,9 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 
 #define ht_index(i, n) (i)
+
+/* Of something that another thread may write meanwhile. */
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 
 #define cpu_to_le16(x) htole16(x)
 #define cpu_to_le32(x) htole32(x)

@@ -30,6 +30,12 @@ static u16 *homing_of(struct ht_shard *shard, u32 extent)
 	return &shard->homing[extent % HT_HOMING];
 }
 
+bool ht_is_plain(const struct ht_map *map, u32 extent)
+{
+	return READ_ONCE(map->buckets[ht_bucket_of(map, extent)]) == HT_NIL &&
+	       !READ_ONCE(map->lost.used);
+}
+
 u32 ht_lookup(const struct ht_map *map, u32 extent)
 {
 	u32 slot = map->buckets[ht_bucket_of(map, extent)];

@@ -71,6 +71,11 @@ struct ht_answer {
 
 /* Slot of an extent, or HT_NIL. */
 u32 ht_lookup(const struct ht_map *map, u32 extent);
+/*
+ * Without the lock: true only if neither a slot nor an entry of the lost map can have been there
+ * during all of the call.
+ */
+bool ht_is_plain(const struct ht_map *map, u32 extent);
 
 void ht_begin(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
 	      struct ht_answer *ret);
