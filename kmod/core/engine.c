@@ -78,6 +78,7 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 	engine->slots = slots;
 	engine->nr = geo->slots;
 	engine->run_shift = geo->extent_shift < 8 ? 8 - geo->extent_shift : 0;
+	engine->taken = HT_NIL;
 	engine->destaging = false;
 	for (u32 list = 0; list < HT_LISTS; list++) {
 		engine->head[list] = HT_NIL;
@@ -156,12 +157,15 @@ u32 ht_engine_reserve(const struct ht_engine *engine)
 
 u32 ht_engine_take(struct ht_engine *engine, bool spare)
 {
-	u32 slot = engine->head[HT_LIST_FREE];
+	u32 slot = engine->taken + 1; /* HT_NIL + 1 is 0 */
 
-	if (slot == HT_NIL ||
+	if (!engine->count[HT_LIST_FREE] ||
 	    (spare && engine->count[HT_LIST_FREE] <= ht_engine_reserve(engine)))
 		return HT_NIL;
+	if (slot >= engine->nr || engine->slots[slot].list != HT_LIST_FREE)
+		slot = engine->head[HT_LIST_FREE];
 	ht_engine_remove(engine, slot);
+	engine->taken = slot;
 	return slot;
 }
 

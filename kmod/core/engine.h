@@ -52,6 +52,7 @@ struct ht_engine {
 	u32 head[HT_LISTS];  /* oldest */
 	u32 tail[HT_LISTS];
 	u32 count[HT_LISTS];
+	u32 taken;           /* the slot that was taken last */
 	bool destaging;      /* on the way down from the high to the low mark */
 	struct ht_tunables tune;
 };
@@ -90,7 +91,11 @@ void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list);
 /* Its owner said DONE: destage it before all else, and soon. */
 void ht_engine_hurry(struct ht_engine *engine, u32 slot);
 
-/* A free slot, off its list, or HT_NIL; `spare`: leave the reserve alone. */
+/*
+ * A free slot, off its list, or HT_NIL; `spare`: leave the reserve alone. It is the one behind the
+ * last that was taken if that is free: extents that are written together lie together, and are
+ * read, written and destaged by one request. Else it is the one that has been free longest.
+ */
 u32 ht_engine_take(struct ht_engine *engine, bool spare);
 /* Free slots that are kept for writes. */
 u32 ht_engine_reserve(const struct ht_engine *engine);

@@ -61,6 +61,19 @@ TEST(Engine, FreeSlotsLeaveInTheOrderTheyCame) {
     EXPECT_EQ(ht_engine_take(&m.engine, false), HT_NIL);
 }
 
+TEST(Engine, FreeSlotsLeaveSideBySide) {
+    SmallMap m = with(0, 0);
+    std::vector<u32> freed;
+    for (u32 slot = 0; slot < N; slot++)
+        ASSERT_EQ(ht_engine_take(&m.engine, false), slot);
+    for (const u32 slot : {5U, 2U, 4U, 3U, 0U})
+        ht_engine_append(&m.engine, slot, HT_LIST_FREE);
+    for (u32 slot; (slot = ht_engine_take(&m.engine, false)) != HT_NIL;)
+        freed.push_back(slot);
+    EXPECT_EQ(freed, (std::vector<u32>{5, 2, 3, 4, 0}))
+        << "the oldest, and what is free behind it";
+}
+
 TEST(Engine, ThoseWhoCanWaitLeaveTheReserve) {
     SmallMap m = with(0, 0);
     const u32 reserve = ht_engine_reserve(&m.engine);
