@@ -38,7 +38,7 @@ typedef uint64_t u64;
 #define ht_index(i, n) (i)
 
 /* Of something that another thread may write meanwhile. */
-#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define READ_ONCE(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 
 #define cpu_to_le16(x) htole16(x)
 #define cpu_to_le32(x) htole32(x)
