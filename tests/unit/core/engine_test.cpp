@@ -70,8 +70,7 @@ TEST(Engine, FreeSlotsLeaveSideBySide) {
         ht_engine_append(&m.engine, slot, HT_LIST_FREE);
     for (u32 slot; (slot = ht_engine_take(&m.engine, false)) != HT_NIL;)
         freed.push_back(slot);
-    EXPECT_EQ(freed, (std::vector<u32>{5, 2, 3, 4, 0}))
-        << "the oldest, and what is free behind it";
+    EXPECT_EQ(freed, (std::vector<u32>{5, 2, 3, 4, 0})) << "the oldest, and what is free behind it";
 }
 
 TEST(Engine, ThoseWhoCanWaitLeaveTheReserve) {

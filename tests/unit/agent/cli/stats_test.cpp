@@ -127,7 +127,8 @@ TEST(Status, JsonHasTheShapeThatScriptsRead) {
     DmDevice tier;
     tier.name = "kv0";
     tier.id = stats->id;
-    std::string line = "writethrough 128 1000 700 100 200 3 2 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 21 15";
+    std::string line =
+        "writethrough 128 1000 700 100 200 3 2 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 21 15";
     tier.targets.push_back({0, 1, "hintier", line});
     Json json = status_json(tier, *stats);
     EXPECT_EQ(json["name"], "kv0");
