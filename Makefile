@@ -17,7 +17,7 @@ PACKAGES := \
 	libboost1.81-dev libexpected-dev libfmt-dev libspdlog-dev libcli11-dev libtomlplusplus-dev \
 	nlohmann-json3-dev libnl-3-dev libnl-genl-3-dev libbpf-dev libsystemd-dev \
 	libdevmapper-dev libblkid-dev libsqlite3-dev libzmq3-dev libgtest-dev libgmock-dev \
-	clang-14 llvm-14 bpftool libelf-dev zlib1g-dev \
+	clang-14 libclang-rt-14-dev llvm-14 bpftool libelf-dev zlib1g-dev \
 	bc bison flex libssl-dev dwarves kmod cpio \
 	qemu-system-x86 mmdebstrap uidmap squashfs-tools busybox-static dmsetup e2fsprogs xfsprogs fio
 
@@ -59,7 +59,7 @@ all: build-all
 
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
 	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk tests/tests.mk \
-	tests/debug/debug.mk
+	tests/fuzz/fuzz.mk tests/debug/debug.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help
@@ -72,6 +72,7 @@ help:
 	@echo 'make check-debug  build a debug kernel (once, half an hour), run tests on it, count its reports'
 	@echo 'make crash       a million simulated power cuts, then cuts and failing devices in VMs'
 	@echo 'make mutants     break each rule of core on purpose and see that the tests find it'
+	@echo 'make fuzz        every parser under libFuzzer: FUZZ_SECONDS=20 each, FUZZ_TARGETS="meta hint"'
 	@echo 'make lint        format, static checks, include arrows, licences'
 	@echo 'make install     module source (dkms), agent, unit, manuals; DESTDIR= and PREFIX= are honoured'
 	@echo 'make clean       remove build/ (downloads stay in $(CACHE))'

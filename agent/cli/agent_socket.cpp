@@ -77,6 +77,15 @@ Result<std::string> receive_line(const Fd& fd) {
 
 } // namespace
 
+Result<Json> parse_answer(const std::string& line) {
+    Json answer = Json::parse(line, nullptr, false);
+    if (!answer.is_object() || !answer.contains("ok"))
+        return fail(EPROTO, "hintierd's answer makes no sense: {}", line.substr(0, 80));
+    if (answer["ok"] == true) return answer;
+    const Json& why = answer["error"];
+    return fail(EINVAL, "hintierd: {}", why.is_string() ? why.get<std::string>() : "refused");
+}
+
 Result<Json> ask_agent(const std::string& socket_path, const Json& request, int passed) {
     auto fd = connect_to(socket_path);
     if (!fd) return Failure(fd.error());
@@ -84,11 +93,7 @@ Result<Json> ask_agent(const std::string& socket_path, const Json& request, int 
         return Failure(sent.error());
     auto line = receive_line(*fd);
     if (!line) return Failure(line.error());
-    Json answer = Json::parse(*line, nullptr, false);
-    if (!answer.is_object() || !answer.contains("ok"))
-        return fail(EPROTO, "hintierd's answer makes no sense: {}", line->substr(0, 80));
-    if (answer["ok"] != true) return fail(EINVAL, "hintierd: {}", answer.value("error", "refused"));
-    return answer;
+    return parse_answer(*line);
 }
 
 } // namespace hintier::cli

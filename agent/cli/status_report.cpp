@@ -2,6 +2,7 @@
 #include "agent/cli/status_report.hpp"
 
 #include <array>
+#include <charconv>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -126,8 +127,10 @@ Json parse_status_line(const std::string& line) {
     if (words >> word) fields["mode"] = word;
     for (const char* name : target_fields) {
         if (!(words >> word)) break;
-        bool number = word.find_first_not_of("0123456789") == std::string::npos;
-        fields[name] = number ? Json(std::stoull(word)) : Json(nullptr);
+        std::uint64_t value = 0;
+        const char* end = word.data() + word.size();
+        auto [rest, error] = std::from_chars(word.data(), end, value);
+        fields[name] = error == std::errc() && rest == end ? Json(value) : Json(nullptr);
     }
     return fields;
 }

@@ -32,8 +32,8 @@ void add_extents(std::span<const fiemap_extent> extents, Mapping& mapping) {
             mapping.complete = false;
             continue;
         }
-        if (extent.fe_physical >
-            std::numeric_limits<std::uint64_t>::max() - extent.fe_length - unit) {
+        constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max() / 4;
+        if (extent.fe_physical > largest || extent.fe_length > largest) {
             continue; // no device is that large
         }
         const std::uint64_t begin = (extent.fe_physical + unit - 1) / unit * unit;

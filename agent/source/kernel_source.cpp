@@ -72,11 +72,8 @@ void parse_counters(nlattr* nest, TierStats& stats) {
 }
 
 int on_stats(nl_msg* message, void* context) {
-    nlattr* attrs[HINTIER_A_MAX + 1];
     TierStats stats;
-    if (genlmsg_parse(nlmsg_hdr(message), 0, attrs, HINTIER_A_MAX, nullptr) == 0 &&
-        parse_tier(attrs[HINTIER_A_DEVICE], stats.tier)) {
-        parse_counters(attrs[HINTIER_A_STATS], stats);
+    if (parse_tier_stats(nlmsg_hdr(message), stats)) {
         static_cast<std::vector<TierStats>*>(context)->push_back(stats);
     }
     return NL_OK;
@@ -96,6 +93,22 @@ bool parse_event(nlattr* nest, TierEvent& event) {
 
 } // namespace
 
+bool parse_tier_stats(nlmsghdr* message, TierStats& stats) {
+    nlattr* attrs[HINTIER_A_MAX + 1];
+    if (genlmsg_parse(message, 0, attrs, HINTIER_A_MAX, nullptr) != 0 ||
+        !parse_tier(attrs[HINTIER_A_DEVICE], stats.tier)) {
+        return false;
+    }
+    parse_counters(attrs[HINTIER_A_STATS], stats);
+    return true;
+}
+
+bool parse_tier_event(nlmsghdr* message, TierEvent& event) {
+    nlattr* attrs[HINTIER_A_MAX + 1];
+    return genlmsg_parse(message, 0, attrs, HINTIER_A_MAX, nullptr) == 0 &&
+           parse_event(attrs[HINTIER_A_EVENT], event);
+}
+
 struct KernelSource::Impl {
     Socket events;
     Socket requests;
@@ -110,11 +123,8 @@ struct KernelSource::Impl {
             self->on_family(header);
             return NL_OK;
         }
-        nlattr* attrs[HINTIER_A_MAX + 1];
         TierEvent event;
-        if (header->nlmsg_type == self->family &&
-            genlmsg_parse(header, 0, attrs, HINTIER_A_MAX, nullptr) == 0 &&
-            parse_event(attrs[HINTIER_A_EVENT], event)) {
+        if (header->nlmsg_type == self->family && parse_tier_event(header, event)) {
             self->sink->tier_event(event);
         }
         return NL_OK;

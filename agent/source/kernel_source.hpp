@@ -11,6 +11,8 @@
 #include "agent/base/result.hpp"
 #include "hintier/netlink.h"
 
+struct nlmsghdr;
+
 namespace hintier {
 
 struct TierInfo {
@@ -36,6 +38,10 @@ struct TierEvent {
     std::uint64_t seq = 0;
     std::array<std::uint64_t, 4> args{};
 };
+
+// A message of the module's family; false when it is none of these.
+bool parse_tier_stats(nlmsghdr* message, TierStats& stats);
+bool parse_tier_event(nlmsghdr* message, TierEvent& event);
 
 class TierEventSink {
 public:

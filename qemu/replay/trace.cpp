@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -13,13 +14,28 @@ namespace hintier::replay {
 
 namespace {
 
+// A whole number up to `most`: JSON also has negative ones, fractions and larger ones.
+template <class T>
+T whole(const nlohmann::json& value, const char* what, std::uint64_t most) {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
+        throw TraceError(fmt::format("{} is not a number from 0 to {}", what, most));
+    return static_cast<T>(value.get<std::uint64_t>());
+}
+
 TraceRequest parse_line(const std::string& line) {
+    constexpr std::uint64_t kMostTokens = 1U << 30;
+    constexpr std::uint64_t kMostMs = 1ULL << 53; // what doubles in other tools hold exactly
     const auto json = nlohmann::json::parse(line);
     TraceRequest request;
-    request.arrival_ms = json.at("timestamp").get<std::int64_t>();
-    request.input_tokens = json.at("input_length").get<std::uint32_t>();
-    request.output_tokens = json.at("output_length").get<std::uint32_t>();
-    request.blocks = json.at("hash_ids").get<std::vector<BlockId>>();
+    request.arrival_ms = whole<std::int64_t>(json.at("timestamp"), "timestamp", kMostMs);
+    request.input_tokens =
+        whole<std::uint32_t>(json.at("input_length"), "input_length", kMostTokens);
+    request.output_tokens =
+        whole<std::uint32_t>(json.at("output_length"), "output_length", kMostTokens);
+    for (const auto& id : json.at("hash_ids"))
+        request.blocks.push_back(
+            whole<BlockId>(id, "a hash_id", std::numeric_limits<BlockId>::max()));
+    if (!request.input_tokens) throw TraceError("a request without input");
     if (request.blocks.size() != (request.input_tokens + kBlockTokens - 1) / kBlockTokens)
         throw TraceError(fmt::format("{} hash_ids do not cover {} tokens in blocks of {}",
                                      request.blocks.size(), request.input_tokens, kBlockTokens));

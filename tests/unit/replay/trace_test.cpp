@@ -55,6 +55,21 @@ TEST(Trace, NamesTheLineThatCannotBeUsed) {
         HasSubstr("do not cover"));
     EXPECT_THAT(refusal(std::string(kTwo) + kTwo), HasSubstr("must not go back"));
     EXPECT_THAT(refusal(""), HasSubstr("no requests"));
+    for (const char* number : {"-1", "1.5", "4294967295", "9007199254740993", "\"7\""})
+        for (const char* key : {"timestamp", "input_length", "output_length"})
+            if (std::string_view(number) != "4294967295" || std::string_view(key) != "timestamp") {
+                std::string line =
+                    R"({"timestamp": 5, "input_length": 5, "output_length": 5, "hash_ids": [0]})";
+                const std::string member = std::string("\"") + key + "\": ";
+                line.replace(line.find(member) + member.size(), 1, number);
+                EXPECT_THAT(refusal(line), HasSubstr("trace line 1")) << line;
+            }
+    EXPECT_THAT(
+        refusal(R"({"timestamp": 5, "input_length": 0, "output_length": 7, "hash_ids": []})"),
+        HasSubstr("without input"));
+    EXPECT_THAT(
+        refusal(R"({"timestamp": 5, "input_length": 1, "output_length": 7, "hash_ids": [-1]})"),
+        HasSubstr("hash_id"));
 }
 
 TEST(Trace, SpreadsAStampUpToTheNextOneAndNotBeyondATick) {
