@@ -9,6 +9,8 @@
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
+#include "core/load.h"
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 int ht_lostmap_create(struct ht_tier *t)
@@ -43,26 +45,6 @@ void ht_lostmap_destroy(struct ht_tier *t)
 
 /* ---- activation ----------------------------------------------------------------------------- */
 
-static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sector)
-{
-	const struct ht_geometry *geo = &t->map.geo;
-	struct ht_lost_record record;
-	enum ht_refusal why;
-	u64 seq;
-
-	why = ht_lost_check(t->uuid, index, sector, &seq);
-	if (why == HT_OK && seq >> 62)
-		why = HT_REFUSE_LOST;
-	if (why == HT_OK)
-		t->pair.commit_seq = max(t->pair.commit_seq, seq);
-	for (u32 nth = 0; why == HT_OK && nth < geo->lost_per_sector; nth++) {
-		why = ht_lost_get(geo, sector, nth, &record);
-		if (why == HT_OK)
-			why = ht_lost_load(&t->map, index * geo->lost_per_sector + nth, &record);
-	}
-	return why;
-}
-
 /* Into an empty lost map, after all slot records. Raises the newest sequence number. */
 int ht_lostmap_load(struct ht_tier *t)
 {
@@ -79,7 +61,8 @@ int ht_lostmap_load(struct ht_tier *t)
 		if (r)
 			DMERR("%pg: cannot read the lost map: %d", t->fast->bdev, r);
 		for (u32 i = 0; i < count && !r; i++) {
-			why = load_sector(t, at + i, buffer + (i << SECTOR_SHIFT));
+			why = ht_load_lost(&t->map, &t->pair, t->uuid, at + i,
+					   buffer + (i << SECTOR_SHIFT));
 			if (why != HT_OK) {
 				DMERR("%pg: lost map sector %u: %s", t->fast->bdev, at + i,
 				      ht_refusal_text(why));

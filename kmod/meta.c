@@ -5,6 +5,8 @@
  */
 #include "tier.h"
 
+#include "core/load.h"
+
 #define LOAD_BYTES HT_META_BUFFER /* read in one piece at activation */
 
 /* Of our own: the block layer's may all be held by bios of a filesystem that waits for us. */
@@ -137,36 +139,6 @@ int ht_meta_write_state(struct ht_tier *t, u32 role)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static enum ht_refusal load_sector(struct ht_tier *t, u32 index, const void *sector,
-				   enum ht_trust trust, bool *ret_dirty)
-{
-	const struct ht_geometry *geo = &t->map.geo;
-	struct ht_record record;
-	enum ht_refusal why;
-	u64 seq;
-
-	why = ht_records_check(t->uuid, index, sector, &seq);
-	if (why != HT_OK)
-		return why;
-	/* A sequence number near the end of its range would wrap: nobody wrote that many. */
-	if (seq >> 62)
-		return HT_REFUSE_RECORD;
-	t->pair.commit_seq = max(t->pair.commit_seq, seq);
-	for (u32 nth = 0; nth < geo->per_sector; nth++) {
-		u64 slot = (u64)index * geo->per_sector + nth;
-
-		why = ht_record_get(geo, sector, nth, &record);
-		if (why == HT_OK && (record.used || record.bad) && slot >= geo->slots)
-			why = HT_REFUSE_RECORD;
-		if (why == HT_OK && slot < geo->slots)
-			why = ht_record_load(&t->map, slot, &record, trust);
-		if (why != HT_OK)
-			return why;
-		*ret_dirty |= record.used && ht_list_of(&t->map, slot) == HT_LIST_DIRTY;
-	}
-	return HT_OK;
-}
-
 static int load_records(struct ht_tier *t, enum ht_trust trust, bool *ret_dirty)
 {
 	const struct ht_geometry *geo = &t->map.geo;
@@ -183,8 +155,8 @@ static int load_records(struct ht_tier *t, enum ht_trust trust, bool *ret_dirty)
 		if (r)
 			DMERR("%pg: cannot read records: %d", t->fast->bdev, r);
 		for (u32 i = 0; i < count && !r; i++) {
-			why = load_sector(t, at + i, buffer + i * HT_SECTOR_BYTES, trust,
-					  ret_dirty);
+			why = ht_load_records(&t->map, &t->pair, t->uuid, at + i,
+					      buffer + i * HT_SECTOR_BYTES, trust, ret_dirty);
 			if (why != HT_OK) {
 				DMERR("%pg: record sector %u: %s", t->fast->bdev, at + i,
 				      ht_refusal_text(why));

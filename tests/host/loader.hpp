@@ -7,9 +7,9 @@
 
 #include <vector>
 
+#include "kmod/core/load.h"
 #include "kmod/core/lost.h"
 #include "kmod/core/pair.h"
-#include "kmod/core/record.h"
 #include "kmod/core/shard.h"
 #include "tests/host/pair_image.hpp"
 
@@ -31,9 +31,10 @@ public:
         if (ht_home_sector(&map.geo, map.geo.extents) > image.bytes(HT_ROLE_BULK) / HT_SECTOR_BYTES)
             return HT_REFUSE_BULK_SMALL;
         ht_pair_resize(&pair, map.geo.extents);
-        why = records(image, trust);
+        bool dirty = false;
+        why = records(image, trust, dirty);
         if (why == HT_OK) why = lost_map(image);
-        return why == HT_OK ? ht_pair_judge(&pair, any_dirty() || map.lost.used) : why;
+        return why == HT_OK ? ht_pair_judge(&pair, dirty || map.lost.used) : why;
     }
 
     // What the tier would answer to a read of a unit: a byte, or that it is lost.
@@ -100,50 +101,23 @@ private:
         ht_lost_reset(&map);
     }
 
-    ht_refusal records(const PairImage& image, ht_trust trust) {
-        const ht_geometry& geo = map.geo;
-        for (u32 index = 0; index < geo.meta_sectors; index++) {
-            const Sector sector = image.get(HT_ROLE_FAST, geo.meta_start + index);
-            u64 seq = 0;
-            ht_refusal why = ht_records_check(uuid_, index, sector.data(), &seq);
-            if (why == HT_OK && seq >> 62) why = HT_REFUSE_RECORD;
-            for (u32 nth = 0; why == HT_OK && nth < geo.per_sector; nth++) {
-                const u64 slot = u64{index} * geo.per_sector + nth;
-                ht_record record{};
-                why = ht_record_get(&geo, sector.data(), nth, &record);
-                if (why == HT_OK && (record.used || record.bad) && slot >= geo.slots)
-                    why = HT_REFUSE_RECORD;
-                if (why == HT_OK && slot < geo.slots)
-                    why = ht_record_load(&map, static_cast<u32>(slot), &record, trust);
-            }
+    ht_refusal records(const PairImage& image, ht_trust trust, bool& dirty) {
+        for (u32 index = 0; index < map.geo.meta_sectors; index++) {
+            const Sector sector = image.get(HT_ROLE_FAST, map.geo.meta_start + index);
+            const ht_refusal why =
+                ht_load_records(&map, &pair, uuid_, index, sector.data(), trust, &dirty);
             if (why != HT_OK) return why;
         }
         return HT_OK;
     }
 
     ht_refusal lost_map(const PairImage& image) {
-        const ht_geometry& geo = map.geo;
-        for (u32 index = 0; index < geo.lost_sectors; index++) {
-            const Sector sector = image.get(HT_ROLE_FAST, geo.lost_start + index);
-            u64 seq = 0;
-            ht_refusal why = ht_lost_check(uuid_, index, sector.data(), &seq);
-            if (why == HT_OK && seq >> 62) why = HT_REFUSE_LOST;
-            for (u32 nth = 0; why == HT_OK && nth < geo.lost_per_sector; nth++) {
-                ht_lost_record record{};
-                why = ht_lost_get(&geo, sector.data(), nth, &record);
-                if (why == HT_OK)
-                    why = ht_lost_load(&map, index * geo.lost_per_sector + nth, &record);
-            }
+        for (u32 index = 0; index < map.geo.lost_sectors; index++) {
+            const Sector sector = image.get(HT_ROLE_FAST, map.geo.lost_start + index);
+            const ht_refusal why = ht_load_lost(&map, &pair, uuid_, index, sector.data());
             if (why != HT_OK) return why;
         }
         return HT_OK;
-    }
-
-    bool any_dirty() const {
-        for (u32 slot = 0; slot < map.geo.slots; slot++)
-            for (u32 w = 0; w < map.geo.words; w++)
-                if (ht_slot_bits(&map, slot, HT_DIRTY)[w]) return true;
-        return false;
     }
 
     u8 uuid_[16] = {};
