@@ -174,10 +174,13 @@ std::vector<int> contents(const PairImage& image, const Loader& loaded) {
     return all;
 }
 
-bool bulk_has(const PairImage& image, const std::vector<int>& truth) {
+// What was dirty when it was loaded is home.
+bool home_again(const PairImage& image, const Loader& loaded, const std::vector<int>& truth) {
     for (u32 i = 0; i < truth.size(); i++) {
+        const u32 slot = ht_lookup(&loaded.map, i / units);
+        if (slot == HT_NIL || !loaded.bit(slot, HT_DIRTY, i % units)) continue;
         const auto home = image.get(HT_ROLE_BULK, image.home_unit(i / units, i % units))[0];
-        if (truth[i] != Loader::LOST && static_cast<int>(home) != truth[i]) return false;
+        if (static_cast<int>(home) != truth[i]) return false;
     }
     return true;
 }
@@ -204,10 +207,11 @@ FUZZ_TARGET(meta, seeds) {
         require(done->unread.empty(), "memory is readable");
         const Survey after = survey(drained, quiet);
         require(after.whole && after.dirty == 0, "nothing is dirty after a drain");
+        if (!loads) return; // a header that is proved but not mended yet is enough to drain by
         Loader again;
-        require(loads && again.load(drained) == HT_OK, "a drained pair is loaded");
+        require(again.load(drained) == HT_OK, "a drained pair is loaded");
         require(contents(drained, again) == truth, "a drain changes no contents");
-        require(bulk_has(drained, truth), "bulk has all that is not lost");
+        require(home_again(drained, loader, truth), "bulk has what was dirty");
     }
 
     const PairImage before = image;
