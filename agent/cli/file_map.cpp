@@ -21,6 +21,7 @@
 #include "agent/cli/disk.hpp"
 #include "agent/cli/tiers.hpp"
 #include "agent/layout/device.hpp"
+#include "agent/layout/fiemap.hpp"
 
 namespace hintier::cli {
 
@@ -36,17 +37,6 @@ constexpr std::uint32_t unplaced_flags = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_D
 // As agent/layout numbers devices.
 std::uint32_t kernel_number(dev_t device) {
     return HINTIER_TRACE_DEV(major(device), minor(device));
-}
-
-FilePart part_of(const fiemap_extent& extent) {
-    FilePart part;
-    part.logical = extent.fe_logical;
-    part.physical = extent.fe_physical;
-    part.length = extent.fe_length;
-    part.flags = extent.fe_flags;
-    part.shared = extent.fe_flags & FIEMAP_EXTENT_SHARED;
-    part.placed = (extent.fe_flags & unplaced_flags) == 0;
-    return part;
 }
 
 Result<void> read_extents(const Fd& fd, const std::string& path, bool sync, FileMap& map) {
@@ -73,6 +63,18 @@ Result<void> read_extents(const Fd& fd, const std::string& path, bool sync, File
 }
 
 } // namespace
+
+FilePart part_of(const fiemap_extent& extent) {
+    FilePart part;
+    part.logical = extent.fe_logical;
+    part.physical = extent.fe_physical;
+    part.length = extent.fe_length;
+    part.flags = extent.fe_flags;
+    part.shared = extent.fe_flags & FIEMAP_EXTENT_SHARED;
+    part.placed = (extent.fe_flags & unplaced_flags) == 0 &&
+                  std::max({part.logical, part.physical, part.length}) <= largest_place;
+    return part;
+}
 
 std::string unplaced_why(std::uint32_t flags) {
     if (flags & FIEMAP_EXTENT_DELALLOC) return "not written to the device yet";

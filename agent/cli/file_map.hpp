@@ -12,6 +12,8 @@
 #include "agent/cli/dm.hpp"
 #include "agent/cli/units.hpp"
 
+struct fiemap_extent;
+
 namespace hintier::cli {
 
 struct FilePart {
@@ -27,6 +29,9 @@ struct FileMap {
     std::uint64_t size = 0;
     std::vector<FilePart> parts;
 };
+
+// What a file system says of one extent; no place if its numbers are beyond any device's.
+FilePart part_of(const fiemap_extent& extent);
 
 // "not written to the device yet", empty for a part with a place.
 std::string unplaced_why(std::uint32_t flags);

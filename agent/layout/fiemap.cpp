@@ -2,7 +2,6 @@
 #include "agent/layout/fiemap.hpp"
 
 #include <cstring>
-#include <limits>
 
 #include <linux/fs.h>
 #include <sys/ioctl.h>
@@ -32,9 +31,8 @@ void add_extents(std::span<const fiemap_extent> extents, Mapping& mapping) {
             mapping.complete = false;
             continue;
         }
-        constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max() / 4;
-        if (extent.fe_physical > largest || extent.fe_length > largest) {
-            continue; // no device is that large
+        if (extent.fe_physical > largest_place || extent.fe_length > largest_place) {
+            continue;
         }
         const std::uint64_t begin = (extent.fe_physical + unit - 1) / unit * unit;
         const std::uint64_t end = (extent.fe_physical + extent.fe_length) / unit * unit;

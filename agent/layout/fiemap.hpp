@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Range {
 
     bool operator==(const Range&) const = default;
 };
+
+// No file and no device is larger: numbers up to it are added without wrapping.
+inline constexpr std::uint64_t largest_place = std::numeric_limits<std::uint64_t>::max() / 4;
 
 struct Mapping {
     std::vector<Range> ranges; // in the order of the file, neighbours joined

@@ -70,8 +70,7 @@ FUZZ_TARGET(fiemap, seeds) {
 
     hintier::cli::FileMap map;
     for (const fiemap_extent& extent : extents)
-        map.parts.push_back({extent.fe_logical, extent.fe_physical, extent.fe_length,
-                             extent.fe_flags, extent.fe_flags == 0, false});
+        map.parts.push_back(hintier::cli::part_of(extent));
     for (const hintier::cli::Range& wanted :
          {hintier::cli::Range{0, ~0ULL}, hintier::cli::Range{4096, 8192}}) {
         const auto found = hintier::cli::ranges_on_tier(map, 0, wanted, true);
