@@ -79,6 +79,7 @@ static_assert(sizeof(struct ht_disk_header) == HT_SECTOR_BYTES, "one sector");
 #define HT_STATE_CLEAN_STOP (1U << 0) /* nothing was in flight when it was written */
 #define HT_STATE_HAS_DIRTY (1U << 1)  /* on bulk: fast may hold the only copy of something */
 #define HT_STATE_MOVING (1U << 2)     /* on fast: the epoch is moving to the next */
+#define HT_STATE_MOVED (1U << 3)      /* on bulk: and has, so fast does not say MOVING any more */
 
 struct ht_disk_state {                  /* byte offset */
 	u8 magic[8];                    /*   0 */

@@ -7,7 +7,8 @@
 enum ht_trust ht_pair_load(struct ht_pair *pair, const struct ht_state *fast,
 			   const struct ht_state *bulk, bool discard_dirty)
 {
-	bool moving = (fast->flags & HT_STATE_MOVING) && fast->epoch + 1 == bulk->epoch;
+	bool moving = (fast->flags & HT_STATE_MOVING) && !(bulk->flags & HT_STATE_MOVED) &&
+		      fast->epoch + 1 == bulk->epoch;
 
 	memset(pair, 0, sizeof(*pair));
 	pair->fast = *fast;
@@ -78,6 +79,8 @@ static enum ht_pair_action step_start(struct ht_pair *pair)
 		return write_bulk(pair, 0, newest + 1);
 	case 3:
 		return write_fast(pair, 0, newest);
+	case 4:
+		return write_bulk(pair, HT_STATE_MOVED, newest);
 	default:
 		pair->differ = false;
 		pair->running = true;
@@ -112,9 +115,11 @@ static enum ht_pair_action decide(struct ht_pair *pair)
 	case HT_PAIR_STOP:
 		return step_stop(pair);
 	case HT_PAIR_DIRTY:
-		return pair->step ? HT_PAIR_DONE : write_bulk(pair, 0, pair->bulk.epoch);
+		return pair->step ? HT_PAIR_DONE :
+				    write_bulk(pair, HT_STATE_MOVED, pair->bulk.epoch);
 	default:
-		return pair->step ? HT_PAIR_DONE : write_bulk(pair, 0, pair->bulk.epoch + 1);
+		return pair->step ? HT_PAIR_DONE :
+				    write_bulk(pair, HT_STATE_MOVED, pair->bulk.epoch + 1);
 	}
 }
 

@@ -3,7 +3,7 @@
  * The states of the pair: what is written about it as a whole on its two devices, in which order,
  * and what a pair that is found may be trusted with (R13, R14).
  *
- *   start   (commit what is void)  fast MOVING N   bulk N+1   fast N+1
+ *   start   (commit what is void)  fast MOVING N   bulk N+1   fast N+1   bulk MOVED
  *   dirty   bulk HAS_DIRTY
  *   stop    commit   fast MOVING N   bulk N+1, HAS_DIRTY if it still has   fast N+1
  *           all three with CLEAN_STOP
@@ -14,8 +14,11 @@
  *
  * Start and stop move the epoch, so that an image of either device that is older than the other is
  * found out; while fast says MOVING, bulk may have the old or the new one, because no home is written
- * before the move is complete. Bypass moves it on bulk alone, before the first home write without
- * fast. Where epochs do not agree, clean units are void: their homes may be newer. Their records
+ * before the move is complete. Once bulk says MOVED, or has been moved alone, a fast device that says
+ * MOVING is an image from within that start. What tells no time is an image of one device that was
+ * made while the tier ran, until it is stopped or started again: no number of writes by turns helps,
+ * since before the last of them both must be accepted as they are. Bypass moves the epoch on bulk
+ * alone, before the first home write without fast. Where epochs do not agree, clean units are void: their homes may be newer. Their records
  * must be gone before the epochs agree again. Dirty units are never given up without being told.
  *
  * A goal is a row of actions; the caller carries each out and says whether it succeeded. All

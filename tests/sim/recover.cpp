@@ -176,6 +176,12 @@ bool Sim::power_goes() {
     return true;
 }
 
+// An image of fast that is made between two writes of a start.
+void Sim::keep_image_within() {
+    if (images_[FAST] && pair_.fast.flags & HT_STATE_MOVING && mix(cut_number_, 11) % 3 == 0)
+        images_[FAST] = std::make_shared<const Device>(world_.fast);
+}
+
 // False if the power has gone before the goal was reached.
 bool Sim::reach(ht_pair_goal goal) {
     ht_pair_action action = ht_pair_begin(&pair_, goal, any_dirty());
@@ -190,6 +196,7 @@ bool Sim::reach(ht_pair_goal goal) {
         }
         if (power_goes()) return false;
         action = ht_pair_next(&pair_, true);
+        if (goal == HT_PAIR_START) keep_image_within();
     }
     if (goal == HT_PAIR_START) {
         counts.grown += table_ > grown_;

@@ -327,6 +327,7 @@ private:
     void choose_table();
     bool fits();
     void restore_image(const Sim& other, uint64_t number);
+    void keep_image_within();
     void check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& bits);
     void give_up_dirty();
     std::vector<uint32_t> dirty_sectors() const;
@@ -370,7 +371,7 @@ private:
     uint32_t grown_ = 0;                // of the largest one that ever was
     bool bulk_dead_ = false;
     uint64_t owed_ = 0; // acknowledged writes went with fast then, and no later FLUSH has failed
-    std::shared_ptr<const Device> images_[2]; // fast and bulk as they were at a clean stop
+    std::shared_ptr<const Device> images_[2]; // fast and bulk as they were at a stop or start
     int power_left_ = -1;        // steps of a start or stop until the power goes; -1: it stays
     std::vector<uint32_t> went_; // dirty when fast was given up
     std::vector<uint32_t> dirty_then_;          // when fast was away

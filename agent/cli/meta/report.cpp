@@ -21,6 +21,7 @@ Json flags_json(std::uint32_t flags) {
     if (flags & HT_STATE_CLEAN_STOP) names.push_back("clean_stop");
     if (flags & HT_STATE_HAS_DIRTY) names.push_back("has_dirty");
     if (flags & HT_STATE_MOVING) names.push_back("moving");
+    if (flags & HT_STATE_MOVED) names.push_back("moved");
     return names;
 }
 

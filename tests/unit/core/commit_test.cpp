@@ -215,7 +215,7 @@ TEST(Commit, GivesFastUpOnceBulkHasMovedOn) {
         EXPECT_EQ(c.map.mode, HINTIER_MODE_BYPASS);
         EXPECT_EQ(c.pair.bulk.epoch, 6U);
         EXPECT_EQ(c.pair.fast.epoch, 5U);
-        EXPECT_EQ(c.pair.bulk.flags, HT_STATE_HAS_DIRTY);
+        EXPECT_EQ(c.pair.bulk.flags, HT_STATE_HAS_DIRTY | HT_STATE_MOVED);
         EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_FUA), HT_TOLD_ERROR);
         EXPECT_EQ(ht_commit_tell(&c.commit, HT_WAITS_TURN), HT_TOLD_AGAIN);
     }
@@ -277,7 +277,7 @@ TEST(Commit, LetsBulkSayThatItMayLackSomethingFirst) {
     c.map.bulk = HT_BULK_ENDING;
     EXPECT_EQ(c.run(), "state state gather flush-fast write flush-fast publish");
     EXPECT_EQ(c.map.bulk, HT_BULK_PARTIAL);
-    EXPECT_EQ(c.pair.bulk.flags, HT_STATE_HAS_DIRTY);
+    EXPECT_EQ(c.pair.bulk.flags, HT_STATE_HAS_DIRTY | HT_STATE_MOVED);
     EXPECT_EQ(c.pair.bulk.epoch, 5U);
 
     CommitRun broken;

@@ -37,7 +37,7 @@ ht_trust trust(const Devices& d, bool discard_dirty = false) {
 }
 
 // Each state is written to two copies.
-constexpr size_t start_writes = 3 * HT_STATE_COPIES;
+constexpr size_t start_writes = 4 * HT_STATE_COPIES;
 constexpr size_t stop_writes = 3 * HT_STATE_COPIES;
 constexpr size_t all_writes = 99;
 
@@ -78,7 +78,7 @@ TEST(Pair, MovesItsEpochAtEveryStart) {
     EXPECT_EQ(d.fast.newest().epoch, 1U);
     EXPECT_EQ(d.bulk.newest().epoch, 1U);
     EXPECT_EQ(d.fast.newest().flags, 0U);
-    EXPECT_EQ(d.bulk.newest().flags, HT_STATE_HAS_DIRTY);
+    EXPECT_EQ(d.bulk.newest().flags, HT_STATE_HAS_DIRTY | HT_STATE_MOVED);
 }
 
 // One device is put back from an image that was made before the last start.
@@ -87,6 +87,26 @@ TEST(Pair, NoticesAnOlderImageOfEitherDevice) {
     const Devices d = after(loaded(old), old, HT_PAIR_START, false, all_writes);
     EXPECT_EQ(trust({old.fast, d.bulk}), HT_TRUST_DIRTY);
     EXPECT_EQ(trust({d.fast, old.bulk}), HT_TRUST_DIRTY);
+}
+
+// The image was made between two writes of the start: what has happened since, fast has not seen.
+TEST(Pair, NoticesAnImageFromWithinTheStart) {
+    size_t images = 0;
+    for (const bool dirty : {false, true})
+        for (size_t writes = 0; writes <= start_writes; writes++) {
+            Devices old;
+            old = after(loaded(old), old, HT_PAIR_START, false, all_writes);
+            const Devices within = after(loaded(old), old, HT_PAIR_START, dirty, writes);
+            if (!(within.fast.newest().flags & HT_STATE_MOVING)) continue;
+            images++;
+            Devices d = after(loaded(old), old, HT_PAIR_START, dirty, all_writes);
+            EXPECT_EQ(trust({within.fast, d.bulk}), HT_TRUST_DIRTY) << writes;
+            const Devices gone = after(running(d), d, HT_PAIR_BYPASS, dirty, all_writes);
+            EXPECT_EQ(trust({within.fast, gone.bulk}), HT_TRUST_DIRTY) << writes;
+            d = after(running(d), d, HT_PAIR_DIRTY, true, all_writes);
+            EXPECT_EQ(trust({within.fast, d.bulk}), HT_TRUST_DIRTY) << writes;
+        }
+    EXPECT_EQ(images, 2 * 2 * HT_STATE_COPIES) << "while fast says so, and until bulk has moved";
 }
 
 // The image was made while the tier ran, and it has been stopped since.
@@ -171,7 +191,7 @@ TEST(Pair, RefusesToLoseWhatOnlyFastHad) {
     Devices d;
     d = after(loaded(d), d, HT_PAIR_START, false, all_writes);
     d = after(running(d), d, HT_PAIR_DIRTY, true, all_writes);
-    EXPECT_EQ(d.bulk.newest().flags, HT_STATE_HAS_DIRTY);
+    EXPECT_EQ(d.bulk.newest().flags, HT_STATE_HAS_DIRTY | HT_STATE_MOVED);
     EXPECT_EQ(trust(d), HT_TRUST_ALL);
     d = after(running(d), d, HT_PAIR_BYPASS, true, all_writes);
     ht_pair pair = loaded(d);
