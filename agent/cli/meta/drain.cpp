@@ -34,6 +34,7 @@ public:
                                            return add(index, sector);
                                        });
         if (done) done = finish_batch();
+        if (done) done = put_headers();
         if (done && drained_.unread.empty()) done = free_what_is_home();
         if (done && drained_.unread.empty()) done = mark_clean();
         if (!done) return Failure(done.error());
@@ -149,6 +150,18 @@ private:
                 return done;
         }
         return medium_.sync(HT_ROLE_FAST);
+    }
+
+    // A header that was proved was enough to drain by; the target needs it on the device. After the
+    // data: a device that fails there must not keep the data from going home.
+    Result<void> put_headers() {
+        for (const Damage& damage : survey_.damages) {
+            if (damage.sector != HT_HEADER_SECTOR || !damage.good) continue;
+            auto done = medium_.write(damage.role, byte_of(damage.sector), *damage.good);
+            if (done) done = medium_.sync(damage.role);
+            if (!done) return done;
+        }
+        return {};
     }
 
     // What was lost and is written again is home now. What is not stays lost: its home is stale.

@@ -2,7 +2,8 @@
 // Writes what is dirty on fast to its home on bulk, without the module. The order is that of a
 // destage: data to bulk, flush bulk, records that say clean, flush fast. So a drain that is cut
 // off anywhere leaves a pair that is as good as before, and is simply begun again. Units that are
-// lost stay lost: nobody has them.
+// lost stay lost: nobody has them. A header that was damaged and proved is written as well, so that
+// whatever is drained can be activated.
 #pragma once
 
 #include <cstdint>

@@ -231,6 +231,7 @@ Json drained_json(const Survey& survey, const Drained& drained) {
             {"bytes", drained.bytes},
             {"dirty_slots_left", survey.dirty - drained.slots},
             {"lost_bytes", survey.lost_units * HINTIER_UNIT_BYTES},
+            {"bulk_offset", byte_of(survey.geo().home_start)},
             {"unread", std::move(unread)}};
 }
 

@@ -119,8 +119,9 @@ void tell_drained(const Survey& found, const Drained& drained) {
         print(fmt::format("lost     {}: dropped and not written again, bulk has old data there\n",
                           human_size(found.lost_units * HINTIER_UNIT_BYTES)));
     if (drained.unread.empty())
-        print(found.lost_units ? "bulk is complete in itself, but for what is lost\n"
-                               : "bulk is complete in itself\n");
+        print(fmt::format("bulk is complete in itself from byte {} on{}\n",
+                          byte_of(found.geo().home_start),
+                          found.lost_units ? ", but for what is lost" : ""));
 }
 
 Result<Exit> drain_pair(const Options& options, bool json) {

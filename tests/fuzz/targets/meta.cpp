@@ -207,9 +207,9 @@ FUZZ_TARGET(meta, seeds) {
         require(done->unread.empty(), "memory is readable");
         const Survey after = survey(drained, quiet);
         require(after.whole && after.dirty == 0, "nothing is dirty after a drain");
-        if (!loads) return; // a header that is proved but not mended yet is enough to drain by
         Loader again;
         require(again.load(drained) == HT_OK, "a drained pair is loaded");
+        if (!loads) return; // it was a header, which was proved
         require(contents(drained, again) == truth, "a drain changes no contents");
         require(home_again(drained, loader, truth), "bulk has what was dirty");
     }

@@ -443,6 +443,24 @@ TEST(MetaDrain, WritesHomeWhatTheTierWouldRead) {
         << "bulk cannot tell what is lost";
 }
 
+// One header proves the other, and both are there afterwards: the target takes what was drained.
+TEST(MetaDrain, PutsBackTheHeaderThatItDrainedBy) {
+    for (ht_role role : {HT_ROLE_FAST, HT_ROLE_BULK})
+        for (const bool gone : {false, true}) {
+            PairImage image = lived_in();
+            const std::vector<int> was = contents(image);
+            const Sector header = image.get(role, HT_HEADER_SECTOR);
+            Sector damaged = header;
+            damaged[40] ^= std::byte(1);
+            image.put(role, HT_HEADER_SECTOR, gone ? Sector{} : damaged);
+            ASSERT_TRUE(drain(image, look(image), quiet));
+            EXPECT_EQ(image.get(role, HT_HEADER_SECTOR), header);
+            EXPECT_TRUE(look(image).damages.empty());
+            EXPECT_EQ(contents(image), was);
+            EXPECT_TRUE(complete(homes(image), was));
+        }
+}
+
 TEST(MetaDrain, LeavesLostWhatNobodyHas) {
     PairImage image = lived_in();
     ASSERT_TRUE(drain(image, look(image), quiet));
