@@ -106,22 +106,14 @@ void Sim::reset_map() {
 
 void Sim::load_records(ht_trust trust) {
     for (u32 sector = 0; sector < map_.geo.meta_sectors && ok(); sector++) {
-        u64 seq = 0;
+        bool dirty = false;
         const Sector& image = world_.fast.meta.read(meta_sector(sector));
-        if (ht_records_check(uuid_, sector, image.data(), &seq) != HT_OK)
-            return fail("a record sector is damaged");
-        pair_.commit_seq = std::max<uint64_t>(pair_.commit_seq, seq);
-        for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
-            const u32 slot = sector * map_.geo.per_sector + nth;
-            if (slot >= map_.geo.slots) break;
-            ht_record record{};
-            if (ht_record_get(&map_.geo, image.data(), nth, &record) != HT_OK)
-                return fail("a record cannot be decoded");
-            if (ht_record_load(&map_, slot, &record, trust) != HT_OK)
-                return fail("extent " + std::to_string(record.extent) + " is recorded twice");
-            ht_engine_append(&engine_, slot, ht_list_of(&map_, slot));
-            if (slots_[slot].flags & HT_F_CHANGED) record_later(slot);
-        }
+        if (ht_load_records(&map_, &pair_, uuid_, sector, image.data(), trust, &dirty) != HT_OK)
+            return fail("record sector " + std::to_string(sector) + " is refused");
+    }
+    for (u32 slot = 0; slot < map_.geo.slots; slot++) {
+        ht_engine_append(&engine_, slot, ht_list_of(&map_, slot));
+        if (slots_[slot].flags & HT_F_CHANGED) record_later(slot);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "fate.h"
 #include "format.h"
+#include "load.h"
 #include "lost.h"
 #include "move.h"
 #include "pair.h"

@@ -118,19 +118,9 @@ void Sim::publish_lost(bool ok) {
 
 void Sim::load_lost() {
     for (u32 sector = 0; sector < map_.geo.lost_sectors && ok(); sector++) {
-        u64 seq = 0;
         const Sector& image = world_.fast.meta.read(lost_sector(sector));
-        if (ht_lost_check(uuid_, sector, image.data(), &seq) != HT_OK)
-            return fail("a sector of the lost map is damaged");
-        pair_.commit_seq = std::max<uint64_t>(pair_.commit_seq, seq);
-        for (u32 nth = 0; nth < map_.geo.lost_per_sector; nth++) {
-            const u32 entry = sector * map_.geo.lost_per_sector + nth;
-            ht_lost_record record{};
-            if (ht_lost_get(&map_.geo, image.data(), nth, &record) != HT_OK)
-                return fail("an entry of the lost map cannot be decoded");
-            if (ht_lost_load(&map_, entry, &record) != HT_OK)
-                return fail("extent " + std::to_string(record.extent) + " is lost twice");
-        }
+        if (ht_load_lost(&map_, &pair_, uuid_, sector, image.data()) != HT_OK)
+            return fail("sector " + std::to_string(sector) + " of the lost map is refused");
     }
 }
 
