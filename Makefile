@@ -59,7 +59,7 @@ all: build-all
 
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
 	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk tests/tests.mk \
-	tests/fuzz/fuzz.mk tests/debug/debug.mk
+	tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help
@@ -71,6 +71,7 @@ help:
 	@echo 'make test-host   unit tests only            make test-vm   tests in the VM only'
 	@echo 'make check-debug  build a debug kernel (once, half an hour), run tests on it, count its reports'
 	@echo 'make crash       a million simulated power cuts, then cuts and failing devices in VMs'
+	@echo 'make eval        what the agent learns about KV blocks, on traces: build/eval/result.json'
 	@echo 'make mutants     break each rule of core on purpose and see that the tests find it'
 	@echo 'make fuzz        every parser under libFuzzer: FUZZ_SECONDS=20 each, FUZZ_TARGETS="meta hint"'
 	@echo 'make lint        format, static checks, include arrows, licences'
@@ -78,6 +79,7 @@ help:
 	@echo 'make clean       remove build/ (downloads stay in $(CACHE))'
 	@echo
 	@echo 'V=1 shows commands. Demo: TRACE=file ENDS=60|none LOAD=light ROWS="bulk hintier" MINUTES=15.'
+	@echo 'Eval: TRACES=directory (../shared/traces); what is not there is generated.'
 
 .PHONY: build-all
 build-all: $(ALL)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rule: what a group's objects are worth at each age, as a table for the target; made anew every
+// few seconds from what has been learned. Two modes: `fast` destages everything and keeps in
+// fast what will be read soonest; `wear` also drops what is not worth a program on bulk.
+//
+// Nothing is dropped before the model has seen enough, nor while the guard forbids it.
+#pragma once
+
+#include <optional>
+
+#include "agent/model/liveness.hpp"
+#include "agent/plan/guard.hpp"
+#include "agent/plan/values.hpp"
+
+namespace hintier {
+
+class LivenessRule {
+public:
+    static constexpr std::string_view name = "liveness";
+
+    struct Config {
+        Liveness::Config model;
+        ValueConfig values;
+        Guard::Config guard;
+        Nanos table_every = 4s;
+        double warm_reads = 1000; // read again before anything is judged
+        double warm_ages = 3;     // and watched for so many times the mean age at a read
+
+        Result<void> validate() const;
+    };
+
+    explicit LivenessRule(const Config& config)
+        : config_(config), model_(config.model), guard_(config.guard) {}
+
+    // Objects are the model's indices, and go by them in the guard as well.
+    void request(Nanos now, std::span<const Liveness::Touch> chain);
+    void ended(Nanos now, std::span<const Liveness::Index> chain,
+               std::vector<Liveness::Index>& moved) {
+        model_.ended(now, chain, moved);
+    }
+    // The target has dropped it by the table.
+    void dropped(Liveness::Index object);
+    // A new table, when it is time for one.
+    const ValueTable* tick(Nanos now);
+
+    bool drops(Nanos now) const;
+    const Liveness& model() const { return model_; }
+    const Guard& guard() const { return guard_; }
+
+private:
+    bool warm(Nanos now) const;
+
+    Config config_;
+    Liveness model_;
+    Guard guard_;
+    ValueTable table_;
+    std::optional<Nanos> first_; // request
+    std::optional<Nanos> made_;
+};
+
+} // namespace hintier

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/model/liveness.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hintier {
+namespace {
+
+using Index = Liveness::Index;
+using Use = Liveness::Use;
+
+class LivenessTest : public testing::Test {
+protected:
+    // Blocks that the model does not know yet are written, the others read.
+    void say(std::vector<Index> blocks) {
+        std::vector<Liveness::Touch> chain;
+        for (const Index block : blocks)
+            chain.push_back({block, model.known(block) ? Use::read : Use::written});
+        model.request(now, chain);
+    }
+    GroupKey key(Index block) const { return Hazard::key(model.group(block)); }
+
+    Liveness model{{}};
+    Nanos now = 1000s;
+};
+
+TEST_F(LivenessTest, ASessionGoesOnTurnByTurn) {
+    say({1, 2, 3});
+    EXPECT_EQ(key(3).turn, GroupKey::turn_of(0, false));
+    EXPECT_EQ(key(3).size, GroupKey::size_of(3));
+    EXPECT_EQ(key(3).kind, unsigned{GroupKey::fresh});
+    say({1, 2, 3, 4});
+    EXPECT_EQ(key(4).turn, GroupKey::turn_of(1, false));
+    EXPECT_EQ(key(4).kind, unsigned{GroupKey::fresh});
+    EXPECT_EQ(key(3).turn, GroupKey::turn_of(1, false)) << "used again";
+    EXPECT_EQ(key(3).kind, unsigned{GroupKey::old});
+    say({1, 2, 3, 4, 5});
+    EXPECT_EQ(key(5).turn, GroupKey::turn_of(2, false));
+    EXPECT_EQ(model.depth(5), 4U);
+}
+
+TEST_F(LivenessTest, AnEditIsANewSessionAndAFork) {
+    say({1, 2, 3, 4});
+    say({1, 2, 5, 6});
+    EXPECT_EQ(key(6).turn, GroupKey::turn_of(0, true));
+    EXPECT_EQ(key(2).kind, unsigned{GroupKey::old}) << "its second successor is not known yet";
+    say({1, 2, 7});
+    EXPECT_EQ(key(2).kind, unsigned{GroupKey::forked});
+    say({1, 2, 8});
+    say({1, 2, 9});
+    EXPECT_EQ(key(2).kind, unsigned{GroupKey::shared});
+}
+
+TEST_F(LivenessTest, OneCommonObjectMakesNoFork) {
+    say({1, 2});
+    say({1, 3});
+    EXPECT_EQ(key(3).turn, GroupKey::turn_of(0, false));
+}
+
+TEST_F(LivenessTest, APartialTailIsAKindOfItsOwn) {
+    const Liveness::Touch chain[] = {{1, Use::written}, {2, Use::written, true}};
+    model.request(now, chain);
+    EXPECT_EQ(key(1).kind, unsigned{GroupKey::fresh});
+    EXPECT_EQ(key(2).kind, unsigned{GroupKey::tail});
+}
+
+TEST_F(LivenessTest, CountsWhoEntersAnAgeAndWhoIsReadAtIt) {
+    say({1, 2, 3, 4});
+    const auto group = model.group(4);
+    EXPECT_EQ(model.hazard().entered(group, 0), 4);
+    EXPECT_EQ(model.hazard().entered(group, 1), 0);
+    now += 20s;
+    model.advance(now);
+    EXPECT_EQ(model.hazard().entered(group, 1), 4);
+    model.advance(now);
+    EXPECT_EQ(model.hazard().entered(group, 1), 4) << "once";
+
+    const Liveness::Touch chain[] = {{1, Use::held}, {2, Use::read}};
+    model.request(now, chain); // an edit: 3 and 4 stay behind
+    EXPECT_EQ(model.hazard().read_in(group, 1), 1) << "held: no read of the tier";
+    EXPECT_EQ(model.hazard().reads(), 1);
+    EXPECT_DOUBLE_EQ(model.hazard().mean_read_age(), 20);
+    now += 12s;
+    model.advance(now);
+    EXPECT_EQ(model.hazard().entered(group, 2), 2) << "1 and 2 have been used since";
+}
+
+TEST_F(LivenessTest, AnEndMovesWhatTheSessionUsedLast) {
+    say({1, 2, 3});
+    say({1, 4, 5});
+    std::vector<Index> moved;
+    now += 60s;
+    const Index chain[] = {1, 2, 3};
+    model.ended(now, chain, moved);
+    EXPECT_EQ(moved, (std::vector<Index>{2, 3})) << "another session has used 1 since";
+    EXPECT_TRUE(key(2).ended);
+    EXPECT_FALSE(key(1).ended);
+    moved.clear();
+    model.ended(now, chain, moved);
+    EXPECT_TRUE(moved.empty()) << "told twice";
+    say({1, 2, 3, 6});
+    EXPECT_FALSE(key(3).ended) << "it has come back";
+}
+
+TEST_F(LivenessTest, ForkedAwayPartsDoNotEndWithTheSessionThatGoesOn) {
+    say({1, 2, 3});
+    say({1, 2, 4});
+    std::vector<Index> moved;
+    const Index forked[] = {1, 2, 4};
+    model.ended(now, forked, moved);
+    EXPECT_EQ(moved, (std::vector<Index>{1, 2, 4}));
+    EXPECT_FALSE(key(3).ended);
+}
+
+TEST_F(LivenessTest, WhatFollowsALostObjectIsAnOrphan) {
+    say({1, 2, 3});
+    EXPECT_FALSE(model.orphaned(3));
+    model.lost(1);
+    EXPECT_TRUE(model.orphaned(3));
+    EXPECT_FALSE(model.orphaned(1));
+    say({1, 2, 3});
+    EXPECT_FALSE(model.orphaned(3)) << "made again";
+    model.lost(2);
+    say({4, 5});
+    EXPECT_FALSE(model.orphaned(5));
+}
+
+TEST_F(LivenessTest, AForgottenIndexMayMeanAnotherObject) {
+    say({1, 2, 3});
+    model.forget(3);
+    EXPECT_FALSE(model.known(3));
+    now += 20s;
+    model.advance(now);
+    say({7, 3});
+    EXPECT_EQ(model.depth(3), 1U);
+    EXPECT_EQ(model.hazard().reads(), 0);
+}
+
+TEST_F(LivenessTest, RememberedRequestsAndSessionsAreBounded) {
+    Liveness::Config config;
+    config.max_requests = 10;
+    Liveness bounded(config);
+    for (Index i = 0; i < 100; ++i) {
+        const Liveness::Touch chain[] = {{i, Use::written}};
+        bounded.request(now += 1s, chain);
+        EXPECT_LE(bounded.requests(), 11U);
+        EXPECT_LE(bounded.sessions(), 11U);
+    }
+    const Liveness::Touch old[] = {{0, Use::read}, {1000, Use::written}};
+    bounded.request(now, old); // its session is forgotten: a new one, and no harm
+    EXPECT_EQ(bounded.depth(1000), 1U);
+}
+
+} // namespace
+} // namespace hintier
