@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "agent/base/result.hpp"
@@ -45,9 +46,10 @@ public:
     static constexpr unsigned groups = 2 * GroupKey::turns * GroupKey::sizes * GroupKey::kinds;
 
     struct Config {
-        double kappa = 500;    // objects
-        double prior = 0.0001; // hazard of a bin nobody has seen anything of
-        double memory_s = 0;   // what is older counts for 1/e; 0: all counts alike
+        double kappa = 40;      // requests' objects that a parent's hazard is worth at each age
+        double reads = 1;       // requests' reads that its hazards are worth as a whole
+        double prior = 0.0001;  // hazard of a bin nobody has seen anything of
+        double memory_s = 5000; // what is older counts for 1/e; 0: all counts alike
 
         Result<void> validate() const;
     };
@@ -63,6 +65,11 @@ public:
         reads_ += 1;
         ages_ += age_s;
     }
+    // Of one request: they are one event rather than so many.
+    void together(double reads) {
+        sum_ += reads;
+        squares_ += reads * reads;
+    }
     // `seconds` have passed: what was learned before them weighs less.
     void fade(double seconds);
 
@@ -72,6 +79,13 @@ public:
     double reads() const { return reads_; }
     double mean_read_age() const { return reads_ > 0 ? ages_ / reads_ : 0; } // seconds
 
+    // How many objects are read together, as a read object sees it.
+    double burst() const { return sum_ > 0 ? squares_ / sum_ : 1; }
+
+    // All that has been counted, to be kept over a restart; takes only what it gave.
+    std::vector<double> counts() const;
+    bool restore(std::span<const double> counts);
+
     // All groups at once, since parents are shared.
     std::vector<Curve> curves() const;
 
@@ -80,13 +94,19 @@ private:
         double entered = 0;
         double read = 0;
     };
-    Cell& at(Group group, unsigned bin) { return cells_[group * age_bins + bin]; }
-    const Cell& at(Group group, unsigned bin) const { return cells_[group * age_bins + bin]; }
+    using Cells = std::array<Cell, age_bins>;
+
+    Cell& at(Group group, unsigned bin) { return cells_[group][bin]; }
+    const Cell& at(Group group, unsigned bin) const { return cells_[group][bin]; }
+    Curve pooled(const Cells& cells) const;
+    Curve shrunk(const Cells& cells, const Curve& parent) const;
 
     Config config_;
-    std::vector<Cell> cells_;
+    std::vector<Cells> cells_; // by group
     double reads_ = 0;
     double ages_ = 0;
+    double sum_ = 0; // of reads by request, and of their squares
+    double squares_ = 0;
 };
 
 } // namespace hintier

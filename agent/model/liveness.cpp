@@ -26,11 +26,14 @@ void Liveness::request(Nanos now, std::span<const Touch> chain) {
     requests_.push_back({at_s, {}});
 
     unsigned fresh = 0;
+    unsigned reads = 0;
     std::uint32_t full = 0;
     for (const Touch& touch : chain) {
+        reads += touch.use == Use::read;
         fresh += touch.use == Use::written;
         full += !touch.partial;
     }
+    if (reads > 0) hazard_.together(reads);
     Session& of = sessions_[session - first_session_];
     GroupKey key;
     key.turn = GroupKey::turn_of(of.turns++, matched >= config_.fork);
@@ -128,8 +131,9 @@ void Liveness::advance(Nanos now) {
         sessions_.pop_front();
         ++first_session_;
     }
-    if (now_s - faded_s_ >= fade_every_s) {
-        hazard_.fade(now_s - faded_s_);
+    if (!faded_s_) faded_s_ = now_s;
+    if (now_s - *faded_s_ >= fade_every_s) {
+        hazard_.fade(now_s - *faded_s_);
         faded_s_ = now_s;
     }
 }

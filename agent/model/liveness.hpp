@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,6 +65,8 @@ public:
     std::uint32_t depth(Index object) const { return objects_[object].depth; }
     double touched_s(Index object) const { return objects_[object].touched_s; }
     const Hazard& hazard() const { return hazard_; }
+    // What was learned before.
+    bool restore(std::span<const double> counts) { return hazard_.restore(counts); }
     std::size_t requests() const { return requests_.size(); }
     std::size_t sessions() const { return sessions_.size(); }
 
@@ -113,7 +116,7 @@ private:
     std::deque<Request> requests_; // the first one has number `first_`
     std::uint32_t first_ = 0;
     std::array<std::uint32_t, age_bins> next_{}; // request to enter each bin next
-    double faded_s_ = 0;
+    std::optional<double> faded_s_; // when old observations were last made to weigh less
 };
 
 } // namespace hintier

@@ -15,14 +15,11 @@ Result<void> LivenessRule::Config::validate() const {
 
 void LivenessRule::request(Nanos now, std::span<const Liveness::Touch> chain) {
     if (!first_) first_ = now;
-    for (const Liveness::Touch& touch : chain) {
-        if (touch.use == Liveness::Use::read) guard_.asked(touch.object, now);
-    }
     model_.request(now, chain);
 }
 
-void LivenessRule::dropped(Liveness::Index object) {
-    guard_.dropped(object, config_.values.price);
+void LivenessRule::dropped(Liveness::Index object, std::uint64_t id) {
+    guard_.dropped(id, config_.values.price);
     model_.lost(object);
 }
 

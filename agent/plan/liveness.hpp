@@ -22,7 +22,7 @@ public:
         Liveness::Config model;
         ValueConfig values;
         Guard::Config guard;
-        Nanos table_every = 4s;
+        Nanos table_every = 10s;
         double warm_reads = 1000; // read again before anything is judged
         double warm_ages = 3;     // and watched for so many times the mean age at a read
 
@@ -32,18 +32,26 @@ public:
     explicit LivenessRule(const Config& config)
         : config_(config), model_(config.model), guard_(config.guard) {}
 
-    // Objects are the model's indices, and go by them in the guard as well.
+    // Objects are the model's indices; in the guard, which remembers longer, their ids.
     void request(Nanos now, std::span<const Liveness::Touch> chain);
     void ended(Nanos now, std::span<const Liveness::Index> chain,
                std::vector<Liveness::Index>& moved) {
         model_.ended(now, chain, moved);
     }
-    // The target has dropped it by the table.
-    void dropped(Liveness::Index object);
+    // It has been dropped by the table.
+    void dropped(Liveness::Index object, std::uint64_t id);
+    // It was looked up or read, there or not.
+    void asked(std::uint64_t id, Nanos now) { guard_.asked(id, now); }
+    // The index will mean another object.
+    void forget(Liveness::Index object) { model_.forget(object); }
+    // What Hazard::counts() gave before.
+    bool restore(std::span<const double> counts) { return model_.restore(counts); }
     // A new table, when it is time for one.
     const ValueTable* tick(Nanos now);
 
     bool drops(Nanos now) const;
+    // The last table made, if there is one.
+    const ValueTable* table() const { return made_ ? &table_ : nullptr; }
     const Liveness& model() const { return model_; }
     const Guard& guard() const { return guard_; }
 

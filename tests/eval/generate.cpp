@@ -114,7 +114,6 @@ Load generate_agents(std::uint64_t seed, double hours, std::uint32_t memory_toke
     load.name = "agents";
     load.source = fmt::format("generated, seed {}, {} sessions", seed, sessions);
     load.tune_until = double(sessions) * spacing / 2;
-    load.table_every = 60;
     return load;
 }
 

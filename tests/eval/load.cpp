@@ -96,7 +96,6 @@ Load chat_load(const replay::Trace& trace, std::uint32_t memory_tokens, const st
     load.name = "chat";
     load.source = source;
     load.tune_until = double(trace.back().arrival_ms) / 2000;
-    load.table_every = 4;
     return load;
 }
 

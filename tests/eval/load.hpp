@@ -35,9 +35,10 @@ struct End {
 
 struct Load {
     std::string name;
-    std::string source;     // where it comes from, for the report
-    double tune_until = 0;  // requests before are for tuning, from here on for the report
-    double table_every = 4; // s
+    std::string source;    // where it comes from, for the report
+    bool real = false;     // read, not generated
+    double tune_until = 0; // requests before are for tuning, from here on for the report;
+                           // the first half of the former warms up and is not counted
     std::uint32_t memory_blocks = 0;
     std::uint32_t unique = 0; // blocks are numbered from 0 as they come
     std::vector<Request> requests;

@@ -3,6 +3,8 @@
 // ht_eval: the agent's model and planner on traces of KV blocks, against a target that is a
 // capacity and a value table. Says nothing about time; says what is served from where, and what
 // is programmed.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -28,11 +30,14 @@ struct Arguments {
     std::vector<std::string> loads = {"chat", "agents"};
     std::vector<double> percent = {1, 5, 10};
     double hours = 1;
+    bool json = false;
 };
 
 // One line that is written over, on a terminal; nothing otherwise.
 void progress(const std::string& what) {
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", what);
+    if (!isatty(STDERR_FILENO)) return;
+    fmt::print(stderr, "\r\033[K{}", what);
+    std::fflush(stderr);
 }
 
 Load load_named(const std::string& name, const Arguments& arguments) {
@@ -48,36 +53,63 @@ Load load_named(const std::string& name, const Arguments& arguments) {
     return generate_agents(1, arguments.hours * 12, 10'000'000);
 }
 
+constexpr const char* how =
+    "In order of time, the first quarter of a load warms up, the second tunes, the second half "
+    "is reported. The tables learn online and look at nothing to come. `constants` were scanned "
+    "on the tuning parts of both traces (agent/model/README.md says which, and from what). "
+    "`chosen`: the price that wrote least on the tuning part while it served the share asked for. "
+    "`floors`: figures of a published study on the same halves, which chose its constants while "
+    "looking at them; for mode wear, bulk x of our curve over prices at the study's served share.";
+
+// What the price does that the tuning part recommends.
+Json chosen_json(const std::vector<Row>& rows, const std::vector<double>& shares) {
+    Json all = Json::array();
+    fmt::print("\nmode wear, price chosen on the tuning part for the share to be served\n"
+               " fast told   asked price  fast served usable bulk x\n");
+    for (const double share : shares) {
+        for (const std::string signals : {"none", "ends"}) {
+            for (const double served : served_targets()) {
+                const Row* row = chosen(rows, signals, share, served);
+                if (!row) continue;
+                const Part& part = row->outcome.report;
+                fmt::print("{:>4g}% {:6}   {:.2f}  {:.2f} {:.3f}  {:.3f}  {:.3f}  {:.3f}{}\n",
+                           share * 100, signals, served, row->price, fast_of(part), served_of(part),
+                           usable_of(part), x_of(part),
+                           served_of(row->outcome.tune) < served ? "  (no price served as much)"
+                                                                 : "");
+                Json one = to_json(*row);
+                one["asked_served"] = served;
+                all.push_back(one);
+            }
+        }
+    }
+    return all;
+}
+
 Json floors_json(const std::string& load, const std::vector<Row>& rows) {
     Json all = Json::array();
+    fmt::print("\nfloors of the study, on the reported part\n");
     for (const Floor& floor : study_floors()) {
         if (floor.load != load) continue;
-        const Row* row = closest(floor, rows);
-        if (!row) continue;
-        Json one = {{"fast_percent", floor.fast_share * 100},
-                    {"policy", floor.policy},
-                    {"signals", floor.signals}};
-        Json wanted, got;
-        if (floor.fast > 0) {
-            wanted["fast"] = floor.fast;
-        } else {
-            wanted = {{"served", floor.served}, {"bulk_written_per_created", floor.x}};
-            one["price"] = row->price;
-        }
-        one["wanted"] = wanted;
-        one["got"] = to_json(*row)["report"];
-        one["reached"] = reached(floor, *row);
-        all.push_back(one);
-        const Part& part = row->outcome.report;
-        const std::string price = row->price > 0 ? fmt::format(" at price {:g}", row->price) : "";
-        if (floor.fast > 0)
-            fmt::print("{:>4g}% {} {:5} fast {:.2f}: {:.3f}{}\n", floor.fast_share * 100,
-                       floor.policy, floor.signals, floor.fast, fast_of(part),
-                       reached(floor, *row) ? "" : "  SHORT");
-        else
-            fmt::print("{:>4g}% {} {:5} served {:.2f}, bulk x {:.2f}: {:.3f}, {:.3f}{}{}\n",
-                       floor.fast_share * 100, floor.policy, floor.signals, floor.served, floor.x,
-                       served_of(part), x_of(part), price, reached(floor, *row) ? "" : "  SHORT");
+        if (std::none_of(rows.begin(), rows.end(),
+                         [&](const Row& row) { return row.fast_share == floor.fast_share; }))
+            continue;
+        const Reached got = reached(floor, rows);
+        const bool wear = floor.policy == "wear";
+        const std::string what = wear ? "bulk_written_per_created" : "fast";
+        Json wanted = {{what, wear ? floor.x : floor.fast}};
+        if (wear) wanted["served"] = floor.served;
+        all.push_back({{"fast_percent", floor.fast_share * 100},
+                       {"policy", floor.policy},
+                       {"signals", floor.signals},
+                       {"wanted", wanted},
+                       {"got", {{what, std::round(got.got * 1e4) / 1e4}}},
+                       {"reached", got.floor}});
+        const std::string text =
+            wear ? fmt::format("bulk x {:.2f} at {:.2f} served", floor.x, floor.served)
+                 : fmt::format("fast {:.2f}", floor.fast);
+        fmt::print("{:>4g}% {} {:5} {:28} {:.3f}{}\n", floor.fast_share * 100, floor.policy,
+                   floor.signals, text + ":", got.got, got.floor ? "" : "  SHORT");
     }
     return all;
 }
@@ -103,8 +135,8 @@ Json chain_json(const Load& load) {
     return all;
 }
 
-void evaluate(const Arguments& arguments) {
-    Json result = {{"constants", to_json(hintier::LivenessRule::Config())}};
+Json evaluate(const Arguments& arguments) {
+    Json result = {{"how", how}, {"constants", to_json(hintier::LivenessRule::Config())}};
     std::vector<double> shares;
     for (const double percent : arguments.percent)
         shares.push_back(percent / 100);
@@ -113,25 +145,27 @@ void evaluate(const Arguments& arguments) {
         const Load load = load_named(name, arguments);
         const auto rows = run_liveness(load, shares, progress);
         progress("");
-        fmt::print("{}: {}; {} requests, {} blocks, {} s and later\n{}", load.name, load.source,
-                   load.requests.size(), load.unique, load.tune_until, table_of(rows));
+        fmt::print("{}: {}; {} requests, {} blocks; tuned on {:.0f} to {:.0f} s, reported from "
+                   "there\n{}",
+                   load.name, load.source, load.requests.size(), load.unique, load.tune_until / 2,
+                   load.tune_until, table_of(rows));
         Json& json = result["loads"][name] = {{"load", to_json(load)}};
         for (const Row& row : rows)
             json["liveness"].push_back(to_json(row));
+        json["chosen"] = chosen_json(rows, shares);
+        if (load.real) json["floors"] = floors_json(name, rows);
         json["chain"] = chain_json(load);
-        const bool real = load.source.find("generated") == std::string::npos;
-        if (real) {
-            fmt::print("\nfloors of the study\n");
-            json["floors"] = floors_json(name, rows);
-        }
         fmt::print("\n");
         std::fflush(stdout);
     }
-    if (arguments.out.empty()) return;
-    std::ofstream file(arguments.out);
+    return result;
+}
+
+void write(const Json& result, const std::string& path) {
+    std::ofstream file(path);
     file << result.dump(2) << '\n';
     file.close();
-    if (!file) throw std::runtime_error("cannot write " + arguments.out);
+    if (!file) throw std::runtime_error("cannot write " + path);
 }
 
 } // namespace
@@ -144,6 +178,7 @@ int main(int argc, char** argv) {
                    "directory with mooncake-fast25/ and weka-agentic/; what is not there is "
                    "generated");
     app.add_option("--out", arguments.out, "JSON goes here");
+    app.add_flag("--json", arguments.json, "JSON to stdout, the table to stderr");
     app.add_option("--load", arguments.loads, "which loads (chat, agents)")
         ->check(CLI::IsMember({"chat", "agents"}));
     app.add_option("--fast", arguments.percent, "sizes of fast, in percent of the unique blocks")
@@ -152,7 +187,16 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.05, 24.0));
     CLI11_PARSE(app, argc, argv);
     try {
-        evaluate(arguments);
+        // The table is for people; whoever wants JSON gets nothing else on stdout.
+        const int out = arguments.json ? dup(STDOUT_FILENO) : -1;
+        if (arguments.json) dup2(STDERR_FILENO, STDOUT_FILENO);
+        const Json result = evaluate(arguments);
+        std::fflush(stdout);
+        if (arguments.json) {
+            dup2(out, STDOUT_FILENO);
+            fmt::print("{}\n", result.dump(2));
+        }
+        if (!arguments.out.empty()) write(result, arguments.out);
     } catch (const std::exception& error) {
         fmt::print(stderr, "ht_eval: {}\n", error.what());
         return 1;

@@ -50,7 +50,9 @@ std::vector<std::pair<std::string, std::string_view>> tar_files(std::string_view
 
 Load read_chat(const std::string& path, std::uint32_t memory_tokens) {
     std::istringstream in(unpack(path));
-    return chat_load(replay::read_trace(in), memory_tokens, path);
+    Load load = chat_load(replay::read_trace(in), memory_tokens, path);
+    load.real = true;
+    return load;
 }
 
 // Sessions of one user each, started a minute apart; 8 of their blocks of 64 tokens make one.
@@ -103,10 +105,10 @@ Load read_agents(const std::string& path, std::uint32_t memory_tokens) {
     Load load = builder.finish(memory_tokens);
     load.name = "agents";
     load.source = path;
+    load.real = true;
     // Half of the sessions have begun by then; half of the time has almost no writes. As in the
     // study whose figures are the floor.
     load.tune_until = 11'000;
-    load.table_every = 60;
     return load;
 }
 

@@ -13,8 +13,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double ends_after = 60;
-constexpr double prices[] = {.02, .05, .07, .10, .15};
-constexpr double chosen_price = .05;
+constexpr double prices[] = {.02, .03, .04, .05, .06, .07, .08, .10, .15};
+constexpr double default_price = .05; // with lead, and where there is no price
 
 // So that the last digits of a float do not differ between compilers.
 double rounded(double value) {
@@ -54,7 +54,6 @@ std::vector<Row> run_liveness(const Load& load, const std::vector<double>& fast_
         };
         Options options;
         options.fast_share = share;
-        options.rule.table_every = std::chrono::seconds(std::lround(load.table_every));
         add("oracle", "none", options);
         add("lru", "none", options);
         with_lead("lru", options);
@@ -66,13 +65,13 @@ std::vector<Row> run_liveness(const Load& load, const std::vector<double>& fast_
             for (const double after : {-1.0, ends_after}) {
                 options.ends_after = after;
                 for (const double price : prices) {
-                    if (!wear && price != chosen_price) continue;
+                    if (!wear && price != default_price) continue;
                     options.rule.values.price = price;
                     add(policy, after < 0 ? "none" : "ends", options);
                 }
             }
             options.ends_after = -1;
-            options.rule.values.price = chosen_price;
+            options.rule.values.price = default_price;
             with_lead(policy, options);
         }
     }
@@ -92,37 +91,70 @@ const std::vector<Floor>& study_floors() {
     return floors;
 }
 
+const std::vector<double>& served_targets() {
+    static const std::vector<double> targets = {.98, .96, .94, .90};
+    return targets;
+}
+
 namespace {
 
-// How far below the floor, in hundredths as the floors are given; 0: reached.
-double shortfall(const Floor& floor, const Row& row) {
-    const Part& part = row.outcome.report;
-    const auto hundredths = [](double value) { return std::round(value * 100); };
-    double below = std::max(0.0, hundredths(floor.served) - hundredths(served_of(part)));
-    if (floor.fast > 0) below += std::max(0.0, hundredths(floor.fast) - hundredths(fast_of(part)));
-    if (floor.x > 0) below += std::max(0.0, hundredths(x_of(part)) - hundredths(floor.x));
-    return below;
+std::vector<const Row*> of_prices(const std::vector<Row>& rows, const std::string& signals,
+                                  double fast_share) {
+    std::vector<const Row*> found;
+    for (const Row& row : rows)
+        if (row.policy == "wear" && row.signals == signals && row.fast_share == fast_share)
+            found.push_back(&row);
+    return found;
 }
 
 } // namespace
 
-bool reached(const Floor& floor, const Row& row) {
-    return shortfall(floor, row) == 0;
+const Row* chosen(const std::vector<Row>& rows, const std::string& signals, double fast_share,
+                  double served) {
+    const Row* best = nullptr;
+    const auto better = [served](const Part& a, const Part& b) {
+        const bool enough = served_of(a) >= served;
+        if (enough != (served_of(b) >= served)) return enough;
+        return enough ? x_of(a) < x_of(b) : served_of(a) > served_of(b);
+    };
+    for (const Row* row : of_prices(rows, signals, fast_share))
+        if (!best || better(row->outcome.tune, best->outcome.tune)) best = row;
+    return best;
 }
 
-const Row* closest(const Floor& floor, const std::vector<Row>& rows) {
-    const Row* best = nullptr;
-    const auto worse = [&](const Row& a, const Row& b) {
-        const double x = shortfall(floor, a), y = shortfall(floor, b);
-        return x != y ? x > y : x_of(a.outcome.report) > x_of(b.outcome.report);
-    };
+double curve_x(const std::vector<Row>& rows, const std::string& signals, double fast_share,
+               double served) {
+    double best = -1;
+    const auto consider = [&](double x) { best = best < 0 ? x : std::min(best, x); };
+    const auto points = of_prices(rows, signals, fast_share);
+    for (std::size_t i = 0; i < points.size(); i++) {
+        const Part& here = points[i]->outcome.report;
+        if (served_of(here) >= served) consider(x_of(here));
+        if (i == 0) continue;
+        const Part& before = points[i - 1]->outcome.report;
+        const double low = std::min(served_of(here), served_of(before));
+        const double high = std::max(served_of(here), served_of(before));
+        if (low >= served || high < served) continue;
+        const double at = (served - served_of(before)) / (served_of(here) - served_of(before));
+        consider(x_of(before) + at * (x_of(here) - x_of(before)));
+    }
+    return best;
+}
+
+Reached reached(const Floor& floor, const std::vector<Row>& rows) {
+    const auto hundredths = [](double value) { return std::round(value * 100); };
+    if (floor.policy == "wear") {
+        const double x = curve_x(rows, floor.signals, floor.fast_share, floor.served);
+        return {x, x >= 0 && hundredths(x) <= hundredths(floor.x)};
+    }
     for (const Row& row : rows) {
         if (row.policy != floor.policy || row.signals != floor.signals ||
             row.fast_share != floor.fast_share)
             continue;
-        if (!best || worse(*best, row)) best = &row;
+        const double fast = fast_of(row.outcome.report);
+        return {fast, hundredths(fast) >= hundredths(floor.fast)};
     }
-    return best;
+    return {};
 }
 
 std::string table_of(const std::vector<Row>& rows) {
@@ -167,18 +199,20 @@ Json to_json(const Load& load) {
             {"unique_blocks", load.unique},
             {"sessions", load.ends.size()},
             {"memory_blocks", load.memory_blocks},
-            {"tune_until_s", rounded(load.tune_until)},
-            {"table_every_s", load.table_every}};
+            {"tune_from_s", rounded(load.tune_until / 2)},
+            {"tune_until_s", rounded(load.tune_until)}};
 }
 
 Json to_json(const LivenessRule::Config& config) {
-    return {{"kappa_objects", config.model.hazard.kappa},
+    return {{"kappa_requests", config.model.hazard.kappa},
             {"prior", config.model.hazard.prior},
             {"memory_s", config.model.hazard.memory_s},
             {"fork", config.model.fork},
             {"forked", config.model.forked},
             {"shared", config.model.shared},
+            {"table_every_s", in_seconds(config.table_every)},
             {"hit", config.values.hit},
+            {"reads_requests", config.model.hazard.reads},
             {"keep", "shared"},
             {"warm_reads", config.warm_reads},
             {"warm_ages", config.warm_ages},

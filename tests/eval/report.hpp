@@ -27,7 +27,21 @@ struct Row {
 std::vector<Row> run_liveness(const Load& load, const std::vector<double>& fast_shares,
                               const std::function<void(const std::string&)>& progress);
 
-// A floor and the row that comes closest.
+// What the mode that saves wear is asked for: so much of the reads served, so little written.
+const std::vector<double>& served_targets();
+
+// The row of the price that wrote least to bulk on the tuning part while it served `served` of
+// the reads there, or else the one that served most. Only ever looks at the tuning part.
+const Row* chosen(const std::vector<Row>& rows, const std::string& signals, double fast_share,
+                  double served);
+
+// Bulk x of the reported part's curve over prices, where it serves `served` of the reads; between
+// two prices linear. Negative: no price served so much.
+double curve_x(const std::vector<Row>& rows, const std::string& signals, double fast_share,
+               double served);
+
+// A published figure on the reported part. Of fast mode a share from fast; of wear mode a point of
+// a curve over prices, which are the operator's.
 struct Floor {
     std::string load, policy, signals;
     double fast_share;
@@ -36,8 +50,12 @@ struct Floor {
     double x;      // at most; 0: not asked
 };
 const std::vector<Floor>& study_floors();
-const Row* closest(const Floor& floor, const std::vector<Row>& rows);
-bool reached(const Floor& floor, const Row& row);
+
+struct Reached {
+    double got = 0;     // fast, or the curve's x
+    bool floor = false; // to two digits, as floors are given
+};
+Reached reached(const Floor& floor, const std::vector<Row>& rows);
 
 std::string table_of(const std::vector<Row>& rows);
 nlohmann::ordered_json to_json(const Row& row);

@@ -23,25 +23,30 @@ Tier::Counts operator-(const Tier::Counts& a, const Tier::Counts& b) {
             a.bulk_reads - b.bulk_reads, a.dropped - b.dropped};
 }
 
-// Sorts what is counted into the two halves.
-class Halves {
+// Sorts what is counted into the parts of time.
+class Parts {
 public:
     Part& at(const Load& load, double now, const Tier::Counts& counts) {
-        if (now < load.tune_until) return outcome.tune;
-        if (!reporting_) before_ = counts;
-        reporting_ = true;
-        return outcome.report;
+        const std::size_t part = now < load.tune_until / 2 ? 0 : now < load.tune_until ? 1 : 2;
+        for (; part_ < part; part_++)
+            close(counts);
+        return *parts_[part_];
     }
     Outcome finish(const Tier::Counts& counts) {
-        outcome.tune.tier = reporting_ ? before_ : counts;
-        outcome.report.tier = counts - outcome.tune.tier;
+        close(counts);
         return outcome;
     }
     Outcome outcome;
 
 private:
+    void close(const Tier::Counts& counts) {
+        parts_[part_]->tier = counts - before_;
+        before_ = counts;
+    }
+
+    std::array<Part*, 3> parts_ = {&outcome.warm, &outcome.tune, &outcome.report};
+    std::size_t part_ = 0;
     Tier::Counts before_;
-    bool reporting_ = false;
 };
 
 class Run {
@@ -53,17 +58,17 @@ public:
         tier_.orphaned = [this](Block block) {
             return rule_.drops(nanos(now_)) && rule_.model().orphaned(block);
         };
-        tier_.on_drop = [this](Block block) { rule_.dropped(block); };
+        tier_.on_drop = [this](Block block) { rule_.dropped(block, block); };
     }
 
     Outcome go() {
-        Halves halves;
+        Parts parts;
         for (const Request& request : load_.requests) {
-            Part& part = halves.at(load_, request.at, tier_.counts);
+            Part& part = parts.at(load_, request.at, tier_.counts);
             until(request.at);
             serve(request, part);
         }
-        Outcome outcome = halves.finish(tier_.counts);
+        Outcome outcome = parts.finish(tier_.counts);
         outcome.guard_trips = rule_.guard().trips();
         outcome.promised = rule_.guard().promised();
         outcome.ghosts_read = rule_.guard().lost();
@@ -126,8 +131,10 @@ private:
         const auto access = load_.access_of(request);
         if (told()) {
             touches_.clear();
-            for (std::size_t i = 0; i < blocks.size(); i++)
+            for (std::size_t i = 0; i < blocks.size(); i++) {
                 touches_.push_back({blocks[i], Liveness::Use(access[i]), i >= request.full});
+                if (access[i] == Access::read) rule_.asked(blocks[i], nanos(request.at));
+            }
             rule_.request(nanos(request.at), touches_);
             for (const Block block : blocks)
                 classify(block);
@@ -190,7 +197,7 @@ Outcome run_oracle(const Load& load, double fast_share) {
     };
     std::map<std::size_t, Held> fast; // by next read
     Tier::Counts counts;
-    Halves halves;
+    Parts parts;
     const auto admit = [&](Block block, std::size_t read, bool dirty) {
         if (read == never) return;
         if (fast.size() >= capacity) {
@@ -206,7 +213,7 @@ Outcome run_oracle(const Load& load, double fast_share) {
         fast.emplace(read, Held{block, dirty});
     };
     for (const Request& request : load.requests) {
-        Part& part = halves.at(load, request.at, counts);
+        Part& part = parts.at(load, request.at, counts);
         for (std::size_t i = request.first; i < request.first + request.count; i++) {
             if (load.access[i] == Access::held) continue;
             if (load.access[i] == Access::written) {
@@ -226,7 +233,7 @@ Outcome run_oracle(const Load& load, double fast_share) {
             admit(load.blocks[i], next[i], dirty);
         }
     }
-    return halves.finish(counts);
+    return parts.finish(counts);
 }
 
 } // namespace hintier::eval

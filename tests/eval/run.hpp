@@ -49,7 +49,7 @@ inline double x_of(const Part& part) {
 }
 
 struct Outcome {
-    Part tune, report; // before and after Load::tune_until
+    Part warm, tune, report; // see Load::tune_until
     std::uint32_t guard_trips = 0;
     double promised = 0; // reads of dropped blocks, by the model
     std::uint64_t ghosts_read = 0;

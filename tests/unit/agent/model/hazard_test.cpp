@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace hintier {
@@ -36,18 +37,23 @@ TEST(Hazard, WithoutDataItIsThePrior) {
         EXPECT_NEAR(curve[0], 0.001, 1e-12);
 }
 
-// 1,000 objects entered, 300 were read; kappa 1,000: each level is half data, half its parent.
+// All is pooled to the prior, then a level down: the parent's hazards times how much more is read
+// than they say, so far as it is seen, and half-way to what is seen at that age.
 TEST(Hazard, ShrinksStepByStep) {
-    Hazard hazard({.kappa = 1000, .prior = 0.1});
+    Hazard hazard({.kappa = 1000, .reads = 1, .prior = 0.1});
     const GroupKey seen{.turn = 2, .size = 1, .kind = GroupKey::old};
     hazard.enter(Hazard::group(seen), 0, 1000);
     for (int i = 0; i < 300; ++i)
         hazard.read(Hazard::group(seen), 5);
     const auto curves = hazard.curves();
+    const auto below = [](double parent) {
+        const double ratio = (300 + 1) / (1000 * parent + 1);
+        return (300 + 1000 * ratio * parent) / 2000;
+    };
     const double all = (0.3 + 0.1) / 2;
-    const double kind = (0.3 + all) / 2;
-    const double turn = (0.3 + kind) / 2;
-    EXPECT_NEAR(curves[Hazard::group(seen)][0], (0.3 + turn) / 2, 1e-12);
+    const double kind = below(all);
+    const double turn = below(kind);
+    EXPECT_NEAR(curves[Hazard::group(seen)][0], below(turn), 1e-12);
     GroupKey other = seen;
     other.size = 3; // nothing seen of it: what is known of the turn
     EXPECT_NEAR(curves[Hazard::group(other)][0], turn, 1e-12);
@@ -57,6 +63,39 @@ TEST(Hazard, ShrinksStepByStep) {
     EXPECT_NEAR(curves[Hazard::group(other)][0], all, 1e-12);
     other.ended = true;
     EXPECT_NEAR(curves[Hazard::group(other)][0], 0.1, 1e-12);
+}
+
+// What is seen at young ages says something of the old ones that nobody of the group has reached.
+TEST(Hazard, AGroupThatIsReadMoreIsSoAtAllAges) {
+    Hazard hazard({.kappa = 1e4, .reads = 1, .prior = 1e-6});
+    const auto busy = Hazard::group({.turn = 4}), idle = Hazard::group({.turn = 1});
+    for (const auto group : {busy, idle}) {
+        for (const unsigned bin : {2U, 8U})
+            hazard.enter(group, bin, 1e4);
+    }
+    for (int i = 0; i < 900; ++i)
+        hazard.read(busy, age_edges[2]);
+    for (int i = 0; i < 100; ++i)
+        hazard.read(idle, age_edges[2]);
+    for (int i = 0; i < 500; ++i) // of both as much, at this age
+        hazard.read(i % 2 ? busy : idle, age_edges[8]);
+    const auto curves = hazard.curves();
+    EXPECT_GT(curves[busy][8], curves[idle][8] * 1.2);
+}
+
+// Objects read together are one event: 16 at a time say less than as many one by one.
+TEST(Hazard, ReadsOfOneRequestAreOneEvent) {
+    const auto learned = [](double together) {
+        Hazard hazard({.kappa = 100, .prior = 0.001});
+        hazard.enter(0, 0, 1000);
+        for (int i = 0; i < 320; ++i)
+            hazard.read(0, 5);
+        for (double left = 320; left > 0; left -= together)
+            hazard.together(together);
+        return hazard.curves()[0][0];
+    };
+    EXPECT_GT(learned(1), learned(16) * 1.2);
+    EXPECT_LT(learned(1), 0.32);
 }
 
 TEST(Hazard, AgesNobodyReachedFallWithTheThirdPower) {
@@ -80,14 +119,36 @@ TEST(Hazard, OldObservationsFade) {
     hazard.enter(0, 0, 1000);
     hazard.fade(100);
     EXPECT_NEAR(hazard.entered(0, 0), 1000 / 2.718281828, 1e-3);
-    Hazard keeps({});
+    Hazard keeps({.memory_s = 0});
     keeps.enter(0, 0, 1000);
     keeps.fade(1e6);
     EXPECT_EQ(keeps.entered(0, 0), 1000);
 }
 
+TEST(Hazard, IsKeptAndTakesOnlyWhatItGave) {
+    Hazard hazard({});
+    hazard.enter(3, 2, 100);
+    for (int i = 0; i < 40; ++i)
+        hazard.read(3, age_edges[2]);
+    hazard.together(40);
+    Hazard again({});
+    auto counts = hazard.counts();
+    ASSERT_TRUE(again.restore(counts));
+    EXPECT_EQ(again.curves(), hazard.curves());
+    EXPECT_EQ(again.mean_read_age(), hazard.mean_read_age());
+    EXPECT_EQ(again.burst(), 40);
+    for (const double odd : {-1.0, std::nan(""), HUGE_VAL, 1e300}) {
+        counts[7] = odd;
+        EXPECT_FALSE(again.restore(counts)) << odd;
+    }
+    counts.pop_back();
+    EXPECT_FALSE(again.restore(counts));
+    EXPECT_EQ(again.curves(), hazard.curves()) << "and is as it was";
+}
+
 TEST(Hazard, RefusesNonsense) {
     EXPECT_FALSE(Hazard::Config{.kappa = 0}.validate());
+    EXPECT_FALSE(Hazard::Config{.reads = 0}.validate());
     EXPECT_FALSE(Hazard::Config{.prior = 0}.validate());
     EXPECT_FALSE(Hazard::Config{.prior = 1}.validate());
     EXPECT_FALSE(Hazard::Config{.memory_s = -1}.validate());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/model/liveness.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace hintier {
@@ -134,6 +136,17 @@ TEST_F(LivenessTest, AForgottenIndexMayMeanAnotherObject) {
     say({7, 3});
     EXPECT_EQ(model.depth(3), 1U);
     EXPECT_EQ(model.hazard().reads(), 0);
+}
+
+// The clock counts from the machine's start: that is no time for what is known to fade in.
+TEST_F(LivenessTest, WhatWasLearnedBeforeARestartIsNotOldByTheClock) {
+    say({1, 2, 3});
+    Liveness again{{}};
+    ASSERT_TRUE(again.restore(model.hazard().counts()));
+    again.advance(1'000'000s);
+    EXPECT_EQ(again.hazard().entered(model.group(1), 0), 3);
+    again.advance(1'005'000s);
+    EXPECT_NEAR(again.hazard().entered(model.group(1), 0), 3 * std::exp(-1), 1e-9);
 }
 
 TEST_F(LivenessTest, RememberedRequestsAndSessionsAreBounded) {

@@ -115,12 +115,11 @@ TEST(LivenessRule, DropsNothingWhileTheGuardForbidsIt) {
     for (Liveness::Index i = 0; i < 100; ++i) {
         const Liveness::Touch chain[] = {{i, Liveness::Use::written}};
         rule.request(now, chain);
-        rule.dropped(i);
+        rule.dropped(i, i + 7'000);
     }
     EXPECT_TRUE(rule.drops(now));
     for (Liveness::Index i = 0; i < 100; ++i) {
-        const Liveness::Touch chain[] = {{i, Liveness::Use::read}};
-        rule.request(now, chain);
+        rule.asked(i + 7'000, now);
     }
     EXPECT_FALSE(rule.drops(now));
     EXPECT_TRUE(rule.drops(now + config.guard.pause));
