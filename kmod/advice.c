@@ -8,13 +8,13 @@
 
 #include <linux/sched/signal.h>
 
-struct ht_range {
+struct ht_extents {
 	u32 from;       /* extents */
 	u32 to;
 };
 
 /* Extents that a byte range touches. -ERANGE beyond the tier. */
-static int range_of(struct ht_tier *t, u64 offset, u64 length, struct ht_range *ret)
+static int range_of(struct ht_tier *t, u64 offset, u64 length, struct ht_extents *ret)
 {
 	u32 shift = t->map.geo.extent_shift + SECTOR_SHIFT;
 	u64 size = (u64)t->map.geo.extents << shift;
@@ -68,7 +68,7 @@ static void visit_extent(struct ht_tier *t, u32 extent, visit_fn visit,
 }
 
 /* Visits each slot of the range under its shard's lock, by extents or by slots. */
-static void visit_range(struct ht_tier *t, const struct ht_range *range, visit_fn visit,
+static void visit_range(struct ht_tier *t, const struct ht_extents *range, visit_fn visit,
 			const struct hintier_hint *hint)
 {
 	u32 slot, extent;
@@ -141,7 +141,7 @@ static void done(struct ht_tier *t, struct ht_shard *shard, u32 slot, struct ht_
 static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, visit_fn visit)
 {
 	struct ht_tier *t = ht_dev_hold(dev);
-	struct ht_range range;
+	struct ht_extents range;
 	int r;
 
 	if (IS_ERR(t))
@@ -159,20 +159,20 @@ static int hint_range(struct ht_dev *dev, const struct hintier_hint *hint, visit
 	return r;
 }
 
-int ht_dev_classify(struct ht_dev *dev, const struct hintier_hint *hint)
+int ht_dev_classify(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
 {
 	return hint_range(dev, hint, classify);
 }
 
-int ht_dev_done(struct ht_dev *dev, const struct hintier_hint *hint)
+int ht_dev_done(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
 {
 	return hint_range(dev, hint, done);
 }
 
-int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint)
+int ht_dev_fetch(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
 {
 	struct ht_tier *t = ht_dev_hold(dev);
-	struct ht_range range;
+	struct ht_extents range;
 	int r;
 
 	if (IS_ERR(t))
@@ -182,6 +182,32 @@ int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint)
 		r = ht_fetch_queue(t, hint, range.from, range.to);
 	ht_dev_release(dev);
 	return r;
+}
+
+int ht_dev_sequence(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	struct ht_extents range;
+	int r;
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	r = range_of(t, hint->offset, hint->length, &range);
+	if (!r)
+		r = ht_stage_tell(t, teller, hint);
+	ht_dev_release(dev);
+	return r;
+}
+
+void ht_dev_sequence_end(struct ht_dev *dev, u64 teller)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+
+	/* A tier that is suspended has forgotten them by itself. */
+	if (IS_ERR(t))
+		return;
+	ht_stage_untell(t, teller);
+	ht_dev_release(dev);
 }
 
 int ht_dev_epoch(struct ht_dev *dev, u64 *ret)
@@ -277,7 +303,7 @@ int ht_dev_query(struct ht_dev *dev, u64 offset, u64 length, struct hintier_resi
 	struct ht_tier *t = ht_dev_hold(dev);
 	struct answer a = { .buf = buf, .max = max };
 	u64 end = offset + length, stop, next;
-	struct ht_range range;
+	struct ht_extents range;
 	u32 shift;
 	int r;
 

@@ -5,6 +5,8 @@
 #include "tier.h"
 
 #define ARGS_MAX 64
+#define STAGE_MIB 64
+#define STAGE_MIB_MAX 4096
 
 static const char *const modes[] = {
 	[HINTIER_MODE_WRITEBACK] = "writeback",
@@ -57,6 +59,10 @@ static int parse_option(struct dm_target *ti, struct dm_arg_set *as, unsigned in
 		       fail(ti, "mode must be writeback, writethrough or writearound");
 	if (kstrtoull(word, 0, &value))
 		return fail(ti, "value of a tunable is not a number");
+	if (!strcmp(key, "stage_mib")) {
+		ret->stage_mib = value;
+		return value <= STAGE_MIB_MAX ? 0 : fail(ti, "stage_mib is above 4096");
+	}
 	switch (ht_tunable_set(&ret->tune, key, value)) {
 	case 0:
 		return 0;
@@ -77,6 +83,7 @@ int ht_args_parse(struct dm_target *ti, unsigned int argc, char **argv, struct h
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->stage_mib = STAGE_MIB;
 	ht_tunables_init(&ret->tune);
 	if (argc < 3)
 		return fail(ti, "need: <fast device> <bulk device> <extent sectors> [<#options> <option>...]");
@@ -108,6 +115,8 @@ void ht_args_emit(struct ht_tier *t, char *result, unsigned int maxlen)
 	for (u32 i = 0; (key = ht_tunable(i)); i++)
 		if (ht_tunable_get(tune, key) != ht_tunable_get(&defaults, key))
 			words += 2;
+	if (t->stage_mib != STAGE_MIB)
+		words += 2;
 	if (t->discard_dirty)
 		words++;
 	DMEMIT("%s %s %u %u mode %s", t->fast->name, t->bulk->name,
@@ -115,6 +124,8 @@ void ht_args_emit(struct ht_tier *t, char *result, unsigned int maxlen)
 	for (u32 i = 0; (key = ht_tunable(i)); i++)
 		if (ht_tunable_get(tune, key) != ht_tunable_get(&defaults, key))
 			DMEMIT(" %s %u", key->key, ht_tunable_get(tune, key));
+	if (t->stage_mib != STAGE_MIB)
+		DMEMIT(" stage_mib %u", t->stage_mib);
 	if (t->discard_dirty)
 		DMEMIT(" discard_dirty");
 }

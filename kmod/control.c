@@ -27,7 +27,7 @@
 
 #define HT_FEATURES (HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | \
 		     HINTIER_FEATURE_DONE | HINTIER_FEATURE_QUERY | \
-		     HINTIER_FEATURE_VOLATILE)
+		     HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE)
 
 /* An open descriptor. `dev` and `access` are written once; without dev it is unbound. */
 struct ht_caller {
@@ -152,7 +152,7 @@ static int call_hint(struct ht_caller *caller, void __user *arg)
 
 	if (copy_from_user(&batch, arg, sizeof(batch)))
 		return -EFAULT;
-	r = ht_hint_batch(dev, caller->access, &batch);
+	r = ht_hint_batch(dev, caller->access, (uintptr_t)caller, &batch);
 	if (copy_to_user(arg, &batch, sizeof(batch)))
 		return -EFAULT;
 	return r;
@@ -268,8 +268,10 @@ static int ht_control_release(struct inode *inode, struct file *file)
 {
 	struct ht_caller *caller = file->private_data;
 
-	if (caller->dev)
+	if (caller->dev) {
+		ht_dev_sequence_end(caller->dev, (uintptr_t)caller);
 		ht_dev_put(caller->dev);
+	}
 	mutex_destroy(&caller->lock);
 	kfree(caller);
 	return 0;

@@ -9,7 +9,10 @@
 
 struct ht_dev;
 
-/* Applies a batch for a caller with this access; sets `done` and `reason` whatever happens. */
-int ht_hint_batch(struct ht_dev *dev, u32 access, struct hintier_batch *batch);
+/*
+ * Applies a batch for a caller with this access; sets `done` and `reason` whatever happens.
+ * `teller` is that caller's alone, as long as it lives.
+ */
+int ht_hint_batch(struct ht_dev *dev, u32 access, u64 teller, struct hintier_batch *batch);
 
 #endif

@@ -93,6 +93,8 @@ static bool drop_one(struct ht_tier *t, const struct ht_io *io, u32 nth, u32 *dr
 	if (!req.pass && ht_is_plain(&t->map, req.extent))
 		return false;
 	shard = ht_shard_lock(t, req.extent, &flags);
+	if (unlikely(shard->staged))
+		ht_stage_forget(t, shard, req.extent);
 	ht_begin(&t->map, &shard->core, &req, &ans);
 	if (ans.act)
 		ht_act(t, ans.slot, ans.act, ans.fetch);

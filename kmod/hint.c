@@ -32,10 +32,11 @@ static const int reason_errno[] = {
 };
 
 /* Who carries out a verb that core lets through. */
-static int (*const carry_out[])(struct ht_dev *dev, const struct hintier_hint *hint) = {
+static int (*const carry_out[])(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint) = {
 	[HINTIER_VERB_CLASSIFY] = ht_dev_classify,
 	[HINTIER_VERB_FETCH] = ht_dev_fetch,
 	[HINTIER_VERB_DONE] = ht_dev_done,
+	[HINTIER_VERB_SEQUENCE] = ht_dev_sequence,
 };
 
 /* What the tier itself refused, told as a reason. */
@@ -55,7 +56,7 @@ static u32 reason_of(int r)
 }
 
 /* Applies one hint; what refuses it goes to @reason. */
-static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access,
+static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access, u64 teller,
 		      const struct hintier_hint *hint, u32 *reason)
 {
 	int r;
@@ -64,7 +65,7 @@ static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access
 	if (*reason) {
 		r = reason_errno[*reason];
 	} else {
-		r = carry_out[ht_index(hint->verb, ARRAY_SIZE(carry_out))](dev, hint);
+		r = carry_out[ht_index(hint->verb, ARRAY_SIZE(carry_out))](dev, teller, hint);
 		*reason = reason_of(r);
 		if (*reason == HINTIER_REASON_EPOCH)
 			r = reason_errno[*reason];
@@ -75,7 +76,7 @@ static int apply_hint(struct ht_dev *dev, const struct ht_info *info, u32 access
 	return r;
 }
 
-static int apply_chunks(struct ht_dev *dev, const struct ht_info *info, u32 access,
+static int apply_chunks(struct ht_dev *dev, const struct ht_info *info, u32 access, u64 teller,
 			struct hintier_batch *batch, struct hintier_hint *chunk)
 {
 	const struct hintier_hint __user *from = u64_to_user_ptr(batch->hints);
@@ -88,7 +89,7 @@ static int apply_chunks(struct ht_dev *dev, const struct ht_info *info, u32 acce
 		unread = copy_from_user(chunk, from + batch->done, want * sizeof(*chunk));
 		have = want - DIV_ROUND_UP(unread, sizeof(*chunk));
 		for (i = 0; i < have; i++) {
-			r = apply_hint(dev, info, access, &chunk[i], &batch->reason);
+			r = apply_hint(dev, info, access, teller, &chunk[i], &batch->reason);
 			if (r)
 				return r;
 			batch->done++;
@@ -105,7 +106,7 @@ static int apply_chunks(struct ht_dev *dev, const struct ht_info *info, u32 acce
 }
 
 /* @dev is NULL if the caller has bound nothing. */
-int ht_hint_batch(struct ht_dev *dev, u32 access, struct hintier_batch *batch)
+int ht_hint_batch(struct ht_dev *dev, u32 access, u64 teller, struct hintier_batch *batch)
 {
 	struct hintier_hint *chunk;
 	struct ht_info info;
@@ -122,7 +123,7 @@ int ht_hint_batch(struct ht_dev *dev, u32 access, struct hintier_batch *batch)
 	chunk = kmalloc_array(HT_CHUNK_HINTS, sizeof(*chunk), GFP_KERNEL);
 	if (!chunk)
 		return -ENOMEM;
-	r = apply_chunks(dev, &info, access, batch, chunk);
+	r = apply_chunks(dev, &info, access, teller, batch, chunk);
 	kfree(chunk);
 	return r;
 }

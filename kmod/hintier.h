@@ -108,14 +108,19 @@ int ht_dev_set(struct ht_dev *dev, const char *key, const char *value);
  * Class, group, object and depth of what has a slot now, and volatile marks; the rest is skipped.
  * -ESTALE: an epoch that was never started.
  */
-int ht_dev_classify(struct ht_dev *dev, const struct hintier_hint *hint);
+int ht_dev_classify(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
 /* Queues; -ENOSPC when the queue is full. */
-int ht_dev_fetch(struct ht_dev *dev, const struct hintier_hint *hint);
+int ht_dev_fetch(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
 /*
  * Clean units are forgotten, volatile ones dropped, other dirty ones destaged early; skips what
  * was written since epoch. -ESTALE as above.
  */
-int ht_dev_done(struct ht_dev *dev, const struct hintier_hint *hint);
+int ht_dev_done(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
+
+/* -ENOSPC: too many ranges or sequences are told, or the tier has no stage. */
+int ht_dev_sequence(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
+/* Whoever told sequences is gone: they end. */
+void ht_dev_sequence_end(struct ht_dev *dev, u64 teller);
 
 /*
  * Runs of units in the same state from `offset` on, at most `max` of them, into `buf`;

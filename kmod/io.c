@@ -36,12 +36,30 @@ static enum hintier_op stat_op(const struct ht_io *io)
 
 /* ---- decide --------------------------------------------------------------------------------- */
 
-static void begin_one(struct ht_tier *t, struct ht_request *req, struct ht_answer *ans)
+/*
+ * What is staged comes before all else, and for no request but a read. Without `io` the answer
+ * must be one that can be given back.
+ */
+static bool begin_staged(struct ht_tier *t, struct ht_lock_shard *shard, struct ht_io *io,
+			 const struct ht_request *req, struct ht_answer *ans)
+{
+	if (req->op == HT_REQ_READ)
+		return !(io && io->flags & HT_IO_NO_STAGE) && ht_stage_begin(t, shard, io, req, ans);
+	ht_stage_forget(t, shard, req->extent);
+	return false;
+}
+
+static void begin_one(struct ht_tier *t, struct ht_io *io, struct ht_request *req,
+		      struct ht_answer *ans)
 {
 	struct ht_lock_shard *shard;
 	unsigned long flags;
 
 	shard = ht_shard_lock(t, req->extent, &flags);
+	if (unlikely(shard->staged) && begin_staged(t, shard, io, req, ans)) {
+		ht_shard_unlock(shard, flags);
+		return;
+	}
 	ht_begin(&t->map, &shard->core, req, ans);
 	if (ans->verdict == HT_DO_ADMIT) {
 		if (ht_pool_admit(t, req->extent) == HT_NIL)
@@ -103,7 +121,7 @@ static bool continues(struct ht_tier *t, struct ht_io *io, struct ht_request *re
 {
 	struct ht_answer ans;
 
-	begin_one(t, req, &ans);
+	begin_one(t, NULL, req, &ans);
 	if (ans.verdict == io->verdict &&
 	    (io->verdict == HT_DO_HOME || ans.slot == io->slot + io->count) &&
 	    !(io->op == HT_REQ_READ && io->verdict == HT_DO_HOME &&
@@ -116,6 +134,21 @@ static bool continues(struct ht_tier *t, struct ht_io *io, struct ht_request *re
 		end_one(t, req, ans.slot, ans.verdict, false);
 	}
 	return false;
+}
+
+/* A read that only home can answer: a stream's is not worth a place on fast. */
+static void decide_miss(struct ht_tier *t, struct bio *bio, struct ht_io *io, u32 slot)
+{
+	io->stream = HT_NIL;
+	if (t->stage && ht_stage_missed(t, io, bio->bi_iter.bi_sector, bio_end_sector(bio)))
+		io->flags |= HT_IO_NO_PROMOTE;
+	if (!wants_promotion(t, io, io->extent, slot, bio_sectors(bio))) {
+		io->outcome = HINTIER_IO_HOME;
+		return;
+	}
+	io->verdict = HT_DO_ADMIT;
+	if (io->stream != HT_NIL)
+		ht_stage_landed(t, io);
 }
 
 /* Fills in what happens to the front of a bio; returns how many sectors of it. */
@@ -137,7 +170,7 @@ static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	req.to = min(whole, req.from + sectors);
 	req.from_home = io->op == HT_REQ_READ &&
 			((io->flags & HT_IO_FROM_HOME) || prefers_home(t, sectors));
-	begin_one(t, &req, &ans);
+	begin_one(t, io, &req, &ans);
 	io->extent = req.extent;
 	io->count = 1;
 	io->slot = ans.slot;
@@ -149,10 +182,8 @@ static u32 decide(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	if (ans.verdict == HT_DO_HOME) {
 		if (io->op != HT_REQ_READ)
 			io->outcome = req.no_admit ? HINTIER_IO_BYPASS : HINTIER_IO_HOME;
-		else if (wants_promotion(t, io, req.extent, ans.slot, sectors))
-			io->verdict = HT_DO_ADMIT; /* of a read: promote it */
 		else
-			io->outcome = HINTIER_IO_HOME;
+			decide_miss(t, bio, io, ans.slot);
 	}
 
 	while (to == whole && done < sectors && io->count < RUN_MAX &&
@@ -198,6 +229,9 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		bio_set_dev(bio, t->bulk->bdev);
 		bio->bi_iter.bi_sector += geo->home_start;
 		return DM_MAPIO_REMAPPED;
+	case HT_DO_STAGED:
+		ht_stage_serve(t, bio, io);
+		return DM_MAPIO_SUBMITTED;
 	case HT_DO_ADMIT:
 	case HT_DO_TEE:
 		ht_park_promote(t, bio);
@@ -379,6 +413,8 @@ static void note_end(struct ht_tier *t, struct ht_io *io)
 
 static void end_reading(struct ht_tier *t, struct ht_io *io)
 {
+	if (io->stream != HT_NIL)
+		ht_stage_landed(t, io);
 	atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
 	if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
 		ht_worker_kick(t);

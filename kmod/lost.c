@@ -223,6 +223,8 @@ void ht_drop_units(struct ht_tier *t, struct ht_shard *shard, u32 slot, u32 from
 		ht_count(t, HINTIER_C_DROPS_REFUSED, 1);
 		return;
 	}
+	if (t->stage)
+		ht_stage_forget(t, container_of(shard, struct ht_lock_shard, core), extent);
 	ret->offset = (u64)extent << (t->map.geo.extent_shift + SECTOR_SHIFT);
 	ret->bytes = dropped.units * HINTIER_UNIT_BYTES;
 	ret->object = s->object;

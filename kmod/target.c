@@ -8,6 +8,8 @@
  *           is more), as recorded by `format`; more of them if bulk has become larger: the tier
  *           grows with it, for good
  *   option  mode writeback | writethrough | writearound     default writeback
+ *           stage_mib <MiB>     RAM for what is read ahead of readers in order: 0 (none) to 4096,
+ *                               default 64
  *           discard_dirty       give up dirty data of a fast device that bulk has moved on without
  *           <tunable> <value>   see below
  *
@@ -117,6 +119,7 @@ static void target_presuspend_undo(struct dm_target *ti)
 	struct ht_tier *t = ti->private;
 
 	WRITE_ONCE(t->stopping, false);
+	ht_stage_resume(t);
 	ht_worker_kick(t);
 }
 

@@ -75,6 +75,8 @@ static int create_engines(struct ht_tier *t)
 		r = ht_blank_create(t);
 	if (!r)
 		r = ht_xfers_create(t);
+	if (!r)
+		r = ht_stage_create(t, t->stage_mib);
 	return r;
 }
 
@@ -122,6 +124,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	t->ti = ti;
 	t->wanted_mode = args->mode;
 	t->discard_dirty = args->discard_dirty;
+	t->stage_mib = args->stage_mib;
 	t->stopping = true; /* until it is activated */
 	t->engine.tune = args->tune;
 	spin_lock_init(&t->engine_lock);
@@ -167,6 +170,7 @@ void ht_tier_destroy(struct ht_tier *t)
 		ht_dev_leave(t->dev, t);
 	if (t->wq)
 		destroy_workqueue(t->wq);
+	ht_stage_destroy(t);
 	ht_xfers_destroy(t);
 	for (u32 i = 0; t->meta_pages && i < HT_COMMIT_BLOCKS; i++)
 		if (t->meta_pages[i])
@@ -226,6 +230,7 @@ static void reset(struct ht_tier *t)
 	atomic_set(&t->bulk_written, 1);
 	map->mode = t->wanted_mode;
 	map->epoch = ++t->dev->epoch;
+	ht_stage_reset(t);
 	ht_engine_init(&t->engine, geo, map->slots);
 	t->trim_head = HT_NIL;
 }
@@ -302,6 +307,7 @@ void ht_tier_deactivate(struct ht_tier *t)
 	if (!t->loaded)
 		return;
 	ht_dev_ready(t->dev, false);
+	ht_stage_clear(t);
 	quiesce(t);
 	ht_meta_stop(t);
 	quiesce(t);

@@ -29,6 +29,7 @@
 #include "core/record.h"
 #include "core/shard.h"
 #include "hintier.h"
+#include "stage.h"
 #include "trace.h"
 
 #define DM_MSG_PREFIX "hintier"
@@ -44,13 +45,21 @@
 
 struct ht_lock_shard {
 	spinlock_t lock;
+	struct ht_staged *staged;  /* what is read ahead of its extents, see stage.c */
 	struct ht_shard core;
 } ____cacheline_aligned_in_smp;
 
 /* What happens to one bio, or to a piece of one that was parked: lives in dm's per-bio data. */
 struct ht_io {
 	struct bvec_iter iter;  /* the piece as it came, for another try */
-	struct ht_hold hold;    /* of a discard that may go down to bulk */
+	union {
+		struct ht_hold hold; /* of a discard that may go down to bulk */
+		struct ht_staged *staged; /* with HT_DO_STAGED */
+		struct {
+			u32 stream; /* of a read from bulk, see stage.c */
+			u32 stream_number;
+		};
+	};
 	u64 start;              /* ns */
 	u32 extent;             /* first one */
 	u32 count;              /* extents, in slots that follow each other */
@@ -73,6 +82,9 @@ struct ht_io {
 #define HT_IO_SYNC (1U << 4)       /* a FUA write that landed and waits for its record */
 #define HT_IO_FUA (1U << 5)        /* came with FUA: a device without a cache strips it off the bio */
 #define HT_IO_FROM_HOME (1U << 6) /* fast has failed to read what home has, too */
+#define HT_IO_NO_STAGE (1U << 7)   /* what was read ahead for it was no good */
+
+#define HT_DO_STAGED 0xff          /* a verdict of stage.c, beside enum ht_verdict */
 
 /* One transfer between a slot and a home; see xfer.c. */
 struct ht_xfer {
@@ -118,6 +130,7 @@ struct ht_args {
 	u32 extent_sectors;
 	u8 mode;
 	bool discard_dirty;     /* accept a pair whose epochs differ although fast holds dirty data */
+	u32 stage_mib;
 	struct ht_tunables tune;
 };
 
@@ -129,6 +142,7 @@ struct ht_tier {
 	u8 uuid[16];
 	u8 wanted_mode;         /* by the table; map.mode may be lower */
 	bool discard_dirty;
+	u32 stage_mib;
 	bool loaded;            /* between preresume and postsuspend */
 	bool stopping;          /* no new background transfers */
 	bool destage_failed;    /* since the last drain began */
@@ -192,6 +206,8 @@ struct ht_tier {
 	u32 fetch_head;              /* number of the next one to accept */
 	u32 fetch_tail;              /* oldest one with extents to start */
 	struct list_head fetch_told; /* fetch_lock */
+
+	struct ht_stage *stage;      /* NULL: none */
 
 	struct bio_set xfer_bios;
 	u32 discard_granularity;     /* sectors: of what goes down to bulk, 0 for nothing */

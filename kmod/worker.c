@@ -85,6 +85,9 @@ int ht_worker_fill(struct ht_tier *t, u32 extent, struct bio *bio, const struct 
 	if (begun) {
 		s = &t->map.slots[slot];
 		s->move = x->nr;
+		/* Its home changes now, after begin() has said yes to the write. */
+		if (x->tee && shard->staged)
+			ht_stage_forget(t, shard, extent);
 		if (bio) {
 			ht_io_of(bio)->outcome = HINTIER_IO_HOME;
 			if (!x->tee)
@@ -208,7 +211,7 @@ static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x, bool shed)
 static bool step(struct ht_tier *t, bool *again)
 {
 	struct ht_situation now = {
-		.reads_wait = atomic_read(&t->bulk_reads),
+		.reads_wait = atomic_read(&t->bulk_reads) || !ht_stage_idle(t),
 		.drain = atomic_read(&t->drainers),
 	};
 	struct ht_xfer *x = ht_xfer_get(t, HT_MOVE_DESTAGE);
@@ -272,7 +275,7 @@ void ht_worker(struct work_struct *work)
 		ht_fetch_start_some(t);
 		while (steps < STEPS && step(t, &again))
 			steps++;
-		WRITE_ONCE(t->held_back, atomic_read(&t->bulk_reads));
+		WRITE_ONCE(t->held_back, atomic_read(&t->bulk_reads) || !ht_stage_idle(t));
 		tell_pressure(t);
 	}
 	ht_fetch_tell(t);

@@ -52,7 +52,7 @@ $(ABI_TEST): $(ABI_OBJECT) $(ABI_ILP32)
 # ---- programs that tests call in the VM ------------------------------------------------------
 
 VM_PROGRAMS += $(B)/tests/hostile_ioctl $(B)/tests/netlink_test $(B)/tests/stress \
-	$(B)/tests/user_pages
+	$(B)/tests/user_pages $(B)/tests/stage_test
 CRASH_PROGRAMS := $(patsubst tests/vm/%.cpp,$(B)/tests/%,$(wildcard tests/vm/crash_*.cpp))
 VM_PROGRAMS += $(CRASH_PROGRAMS)
 VM_TEST_CXXFLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror -Iuapi

@@ -126,7 +126,9 @@ constexpr std::array<const char*, HINTIER_COUNTERS> counter_names = {"fast_write
                                                                      "errors_bulk",
                                                                      "dropped_volatile_bytes",
                                                                      "drops_refused",
-                                                                     "slots_retired"};
+                                                                     "slots_retired",
+                                                                     "staged_bytes",
+                                                                     "stage_unused_bytes"};
 
 } // namespace
 

@@ -32,8 +32,11 @@ static const struct rule {
 		.known = true,
 		.access = HINTIER_ACCESS_OWNER,
 	},
-	[HINTIER_VERB_SEQUENCE] = {}, /* laid out, not built in */
-	[HINTIER_VERB_PIN] = {},
+	[HINTIER_VERB_SEQUENCE] = {
+		.known = true,
+		.access = HINTIER_ACCESS_ADVISE,
+	},
+	[HINTIER_VERB_PIN] = {}, /* laid out, not built in */
 	[HINTIER_VERB_UNPIN] = {},
 };
 

@@ -118,7 +118,7 @@ void test_version() {
     same(version.major, HINTIER_ABI_MAJOR, "ABI major");
     same(version.features,
          HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | HINTIER_FEATURE_DONE |
-             HINTIER_FEATURE_QUERY | HINTIER_FEATURE_VOLATILE,
+             HINTIER_FEATURE_QUERY | HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE,
          "features");
     same(call(fd, HINTIER_IOC_VERSION, nullptr), EFAULT, "VERSION to nowhere");
     same(call(fd, HINTIER_IOC_VERSION, KERNEL), EFAULT, "VERSION into the kernel");
@@ -253,7 +253,7 @@ std::vector<Refusal> refusals() {
     };
     for (const uint16_t verb : {0, 7, 255, 0xffff})
         add("verb " + std::to_string(verb), with_verb(verb), EINVAL, HINTIER_REASON_VERB);
-    for (const uint16_t verb : {HINTIER_VERB_SEQUENCE, HINTIER_VERB_PIN, HINTIER_VERB_UNPIN})
+    for (const uint16_t verb : {HINTIER_VERB_PIN, HINTIER_VERB_UNPIN})
         add("later verb " + std::to_string(verb), with_verb(verb), EOPNOTSUPP,
             HINTIER_REASON_UNSUPPORTED);
     for (const uint64_t epoch : {1ULL << 31, 1ULL << 32, ~0ULL}) {

@@ -11,7 +11,8 @@
 // sector; each grain belongs to one writer, so that neighbours in a unit, an extent or a run are
 // written by others at the same time. A sector tells its own number and version in every word.
 // A writer knows what its sectors must hold; racers read across all of them and know only that a
-// sector can be nobody else's. With --errors, requests may fail, and what a failed write left
+// sector can be nobody else's; so do scanners, which read in order, and say so half of the time.
+// With --errors, requests may fail, and what a failed write left
 // behind is unknown until the next one succeeds. With --no-memory, calls may find none; requests
 // may not fail for it.
 
@@ -50,6 +51,7 @@ constexpr uint64_t UNIT = HINTIER_UNIT_BYTES / SECTOR;
 constexpr uint64_t LONGEST = (1 << 20) / SECTOR; // sectors of one request
 constexpr unsigned WRITERS = 10;
 constexpr unsigned RACERS = 2;
+constexpr unsigned SCANNERS = 3;
 
 struct Area {
     uint64_t grain; // sectors
@@ -269,6 +271,27 @@ private:
     Buffer buffer_;
 };
 
+// A descriptor that has told a tier what will be read, or -1: it may be suspended or full.
+int tell(int tier, uint64_t from, uint64_t end, uint32_t window) {
+    int control = open(HINTIER_CONTROL_PATH, O_RDWR | O_CLOEXEC);
+    hintier_bind bind{};
+    hintier_hint hint{};
+    hintier_batch batch{};
+
+    bind.fd = tier;
+    hint.verb = HINTIER_VERB_SEQUENCE;
+    hint.offset = from / UNIT * UNIT * SECTOR;
+    hint.length = (end + UNIT - 1) / UNIT * UNIT * SECTOR - hint.offset;
+    hint.depth = window;
+    batch.hints = uintptr_t(&hint);
+    batch.count = 1;
+    if (!ioctl(control, HINTIER_IOC_BIND, &bind) && hint.length &&
+        !ioctl(control, HINTIER_IOC_HINT, &batch))
+        return control;
+    close(control);
+    return -1;
+}
+
 // ---- those who only look or advise --------------------------------------------------------------
 
 void race(int fd, uint64_t seed) {
@@ -283,6 +306,31 @@ void race(int fd, uint64_t seed) {
             const uint64_t* words = buffer.at(s - r.from);
             if (words[0] && words[0] != name_of(s)) complain("racer", words, s, UNKNOWN);
         }
+    }
+}
+
+// Reads in order from a queue of one, so that the tier reads ahead of it; the next pass may leave
+// it standing. What it has read ahead must not reach any reader once it was overwritten.
+void scan(int fd, uint64_t seed) {
+    constexpr std::array<uint64_t, 5> SIZES{UNIT, 16 * UNIT, 32 * UNIT, 33 * UNIT + 1, LONGEST};
+    std::mt19937_64 dice(seed);
+    Buffer buffer;
+
+    while (!stop) {
+        const uint64_t size = SIZES[dice() % SIZES.size()];
+        uint64_t from = dice() % SECTORS;
+        const uint64_t end = std::min(from + dice() % (64 * MIB), SECTORS);
+        const int control = dice() % 2 ? tell(fd, from, end, dice() % 3 * 64) : -1;
+
+        for (; from < end && !stop; from += size) {
+            Range r{from, std::min(from + size, end)};
+            if (!transfer(fd, buffer, r, dice() % 16 ? 0 : RWF_NOWAIT, false)) continue;
+            for (uint64_t s = r.from; s < r.to; s++) {
+                const uint64_t* words = buffer.at(s - r.from);
+                if (words[0] && words[0] != name_of(s)) complain("scanner", words, s, UNKNOWN);
+            }
+        }
+        if (control >= 0) close(control);
     }
 }
 
@@ -340,7 +388,7 @@ private:
         std::array<hintier_hint, 24> hints{};
         for (auto& h : hints) {
             Range r = pick();
-            h.verb = uint16_t(HINTIER_VERB_CLASSIFY + dice_() % 3);
+            h.verb = uint16_t(HINTIER_VERB_CLASSIFY + dice_() % 4);
             h.klass = uint8_t(dice_() % HINTIER_CLASSES);
             h.group = uint16_t(dice_() % HINTIER_GROUPS);
             h.flags = h.verb == HINTIER_VERB_CLASSIFY ? HINTIER_FLAG_TOUCH * (dice_() % 2) : 0;
@@ -350,7 +398,7 @@ private:
             h.object = dice_();
             h.depth = uint32_t(dice_() % 300);
             h.deadline_ms = dice_() % 2 ? 1 + dice_() % 200 : 0;
-            h.cookie = dice_();
+            h.cookie = dice_() % 32;
             h.epoch = epoch_;
         }
         hintier_batch batch{};
@@ -470,6 +518,8 @@ int run(const char* node, unsigned seconds, const char* path) {
     }
     for (unsigned i = 0; i < RACERS; i++)
         threads.emplace_back(race, fd, seed + 100 + i);
+    for (unsigned i = 0; i < SCANNERS; i++)
+        threads.emplace_back(scan, fd, seed + 300 + i);
     Adviser adviser(fd, seed + 200);
     threads.emplace_back(&Adviser::run, &adviser);
 

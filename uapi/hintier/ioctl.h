@@ -6,7 +6,7 @@
  * showing a descriptor it holds on the tier's block device (HINTIER_IOC_BIND). The binding is
  * weak: it does not keep the tier alive, and once the tier is removed every call says ENODEV.
  * What the shown descriptor may do decides what the caller may say: opened for reading it may
- * give advice (CLASSIFY, FETCH) and ask; *volatile* and DONE, which can make data disappear, want
+ * give advice (CLASSIFY, FETCH, SEQUENCE) and ask; *volatile* and DONE, which can make data disappear, want
  * it opened for writing, or CAP_SYS_ADMIN.
  *
  * Rules for every structure: offsets and lengths are in bytes of the tier device, multiples of
@@ -45,8 +45,8 @@
 #define HINTIER_FEATURE_DONE (1ULL << 2)
 #define HINTIER_FEATURE_QUERY (1ULL << 3)
 #define HINTIER_FEATURE_VOLATILE (1ULL << 4)
-/* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
 #define HINTIER_FEATURE_SEQUENCE (1ULL << 5)
+/* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
 #define HINTIER_FEATURE_PIN (1ULL << 6)
 #define HINTIER_FEATURE_STAGE (1ULL << 7)
 #define HINTIER_FEATURE_VALUES (1ULL << 8)
@@ -79,7 +79,7 @@ enum hintier_verb {
 	HINTIER_VERB_FETCH = 2,    /* bring to fast before deadline_ms have passed */
 	HINTIER_VERB_DONE = 3,     /* not needed: clean units are forgotten, volatile ones dropped, */
 				   /* other dirty ones destaged early */
-	HINTIER_VERB_SEQUENCE = 4, /* feature bit not set yet */
+	HINTIER_VERB_SEQUENCE = 4, /* will be read in this order, each byte once */
 	HINTIER_VERB_PIN = 5,      /* feature bit not set yet */
 	HINTIER_VERB_UNPIN = 6,    /* feature bit not set yet */
 };
@@ -89,7 +89,16 @@ enum hintier_verb {
 #define HINTIER_FLAG_STAGE (1U << 2)    /* FETCH: to RAM; feature bit not set yet */
 
 /*
- * One hint. `epoch` is the write epoch (HINTIER_IOC_EPOCH) taken before the file was mapped to
+ * One hint.
+ *
+ * SEQUENCE: what the same descriptor tells under the same cookie will be read in the order told.
+ * The target reads it ahead into RAM, from both devices at once, by at most `depth` units that
+ * have not been read yet (0: as many as help, up to 16 MiB), at the reader's pace. It stops, and
+ * forgets what was not read, when nothing has been read for 30 s, when the descriptor is closed,
+ * and when the tier is suspended. ENOSPC: more than 48 sequences or 32768 ranges at once, or a
+ * tier without a stage. A read that finds nothing there is an ordinary read.
+ *
+ * `epoch` is the write epoch (HINTIER_IOC_EPOCH) taken before the file was mapped to
  * the range: DONE and *volatile* skip what was written since, so that blocks freed and reused
  * between the mapping and the hint are safe. `cookie` comes back in the event that tells how a
  * FETCH ended.
@@ -109,9 +118,9 @@ struct hintier_hint {
 	__u64 offset;
 	__u64 length;      /* > 0 */
 	__u64 object;      /* caller's id of what the range belongs to; 0: none */
-	__u32 depth;       /* place of the object in its chain, 0 first */
+	__u32 depth;       /* place of the object in its chain, 0 first; SEQUENCE: see above */
 	__u32 deadline_ms; /* FETCH: 0 means as soon as possible */
-	__u64 cookie;      /* FETCH */
+	__u64 cookie;      /* FETCH, SEQUENCE */
 	__u64 epoch;       /* DONE, FLAG_VOLATILE */
 	__u64 reserved;
 };

@@ -135,6 +135,8 @@ enum hintier_counter {
 	HINTIER_C_DROPPED_VOLATILE_BYTES, /* dirty units dropped because their owner can do without */
 	HINTIER_C_DROPS_REFUSED,       /* drops that became destages: the lost map was full */
 	HINTIER_C_SLOTS_RETIRED,       /* for good, because the medium failed there */
+	HINTIER_C_STAGED_BYTES,        /* read ahead into RAM */
+	HINTIER_C_STAGE_UNUSED_BYTES,  /* of these, left or overwritten before they were read */
 	HINTIER_COUNTERS
 };
 
