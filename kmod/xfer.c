@@ -97,11 +97,15 @@ static void copy_piece(struct ht_xfer *x, u32 at, struct bio_vec *bv, bool out)
 static void copy_bio(struct ht_xfer *x, struct bio *bio, bool out)
 {
 	u64 start = (u64)x->move.extent << x->tier->map.geo.extent_shift;
+	u32 at = (bio->bi_iter.bi_sector - start) << SECTOR_SHIFT;
 	struct bvec_iter iter;
 	struct bio_vec bv;
 
-	bio_for_each_segment(bv, bio, iter)
-		copy_piece(x, (iter.bi_sector - start) << SECTOR_SHIFT, &bv, out);
+	/* Its segments need not be whole sectors. */
+	bio_for_each_segment(bv, bio, iter) {
+		copy_piece(x, at, &bv, out);
+		at += bv.bv_len;
+	}
 }
 
 static void serve_readers(struct ht_xfer *x)
