@@ -85,6 +85,7 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
                     event.kind = EventKind::unlinked;
                     event.file = reap.place.file;
                     apply(event, false);
+                    planner_.unlinked(world_, reap);
                 }),
       speech_(world_, planner_), restore_(config.restore) {}
 

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -53,6 +54,14 @@ public:
             } else {
                 ret = static_cast<T>(*value);
             }
+        }
+    }
+
+    void share(const char* key, double& ret) {
+        if (const auto* node = want(key)) {
+            const auto value = node->value<double>();
+            value&& std::isfinite(*value) ? void(ret = *value)
+                                          : fail(*node, key, "must be a number");
         }
     }
 
@@ -258,6 +267,24 @@ void read_announce(Table in, AnnounceRule::Config& ret) {
     in.done();
 }
 
+void read_worth(Table in, WorthRule::Config& ret, bool reaper) {
+    LivenessRule::Config& liveness = ret.liveness;
+    in.flag("enabled", ret.enabled);
+    in.flag("drop", ret.drop);
+    in.share("price", liveness.values.price);
+    in.duration("until", ret.until);
+    in.duration("pause", ret.pause);
+    in.number("sweep", ret.sweep);
+    in.duration("table_every", liveness.table_every);
+    in.share("tolerance", liveness.guard.tolerance);
+    in.number("ghosts", liveness.guard.ghosts);
+    in.duration("guard_pause", liveness.guard.pause);
+    in.number("max_requests", liveness.model.max_requests);
+    in.check(ret.validate());
+    if (ret.drop && !reaper) in.fail("drop", "has no effect without rules.reaper.enabled = true");
+    in.done();
+}
+
 void read_restore(Table in, RestoreConfig& ret) {
     in.bytes("rate", ret.rate);
     in.duration("half_life", ret.half_life);
@@ -323,6 +350,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     read_reaper(rules.table("reaper"), config.rules.reaper);
     read_chain(rules.table("chain"), config.rules.chain);
     read_announce(rules.table("announce"), config.rules.announce);
+    read_worth(rules.table("worth"), config.rules.worth, config.rules.reaper.enabled);
     read_restore(rules.table("restore"), config.restore);
     rules.done();
 

@@ -36,7 +36,8 @@
 //   {"op":"status"}
 //       → {"ok":true, …}: module, tiers, roots, model, rules, hints, trace; see status.cpp
 //   {"op":"explain","file":"<file name or path>"}
-//       → {"ok":true,"object":"<id>","depth":…,"before":…,"after":…,"files":[…],"why":"…"}
+//       → {"ok":true,"object":"<id>","depth":…,"before":…,"after":…,"files":[…],"why":"…"}, and
+//         with rules.worth "worth": {"chance":<of being read again>,"drop":…, …}
 //   {"op":"heat","most":<number, at most 1000>}
 //       → {"ok":true,"region_bytes":…,"regions":[{"tier":"253:0","offset":…,"reads":…,…}]}
 //   {"op":"record","most":<bytes>,"fds":1}

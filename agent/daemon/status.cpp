@@ -63,6 +63,18 @@ Json outcomes_json(const std::array<std::uint64_t, HINTIER_FETCHES>& outcomes) {
             {"cancelled", outcomes[HINTIER_FETCH_CANCELLED]}};
 }
 
+Json worth_json(const WorthRule& rule, Nanos now) {
+    const LivenessRule& liveness = rule.liveness();
+    return {{"requests", liveness.model().requests()},
+            {"sessions", liveness.model().sessions()},
+            {"reads", static_cast<std::uint64_t>(liveness.model().hazard().reads())},
+            {"drops", liveness.drops(now)},
+            {"given_up", rule.given_up()},
+            {"promised", static_cast<std::uint64_t>(liveness.guard().promised())},
+            {"missed", liveness.guard().lost()},
+            {"guard_trips", liveness.guard().trips()}};
+}
+
 Json kv_events_json(const std::vector<std::unique_ptr<KvEventSource>>& sources) {
     Json all = Json::array();
     for (const auto& source : sources) {
@@ -123,6 +135,7 @@ Result<Json> Agent::status() {
           {"unlinked", done.unlinked},
           {"not_unlinked", done.not_unlinked},
           {"let_off", planner_.reaper.let_off()}}},
+        {"worth", worth_json(planner_.worth, now)},
         {"sessions",
          {{"told", speech_.sessions().size()}, {"blocks", speech_.sessions().objects()}}},
         {"announce",
@@ -187,7 +200,7 @@ Result<Json> Agent::explain(std::string_view file) {
         files.push_back(std::move(one));
     }
     dirs_.close_all();
-    return Json{
+    Json json = {
         {"object", hex(object.id)},
         {"depth", object.depth},
         {"before", hex(object.before)},
@@ -196,6 +209,12 @@ Result<Json> Agent::explain(std::string_view file) {
          std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - object.touched).count()},
         {"files", files},
         {"why", std::string(describe(executor_.reason_of(object.id)))}};
+    if (const auto judged = planner_.worth.judge(world_, index, clock_.now())) {
+        const GroupKey group = Hazard::key(judged->group);
+        json["worth"] = {{"chance", judged->chance}, {"drop", judged->drop}, {"ended", group.ended},
+                         {"turn", group.turn},       {"size", group.size},   {"kind", group.kind}};
+    }
+    return json;
 }
 
 Result<Json> Agent::heat(std::size_t most) {

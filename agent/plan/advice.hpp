@@ -24,6 +24,7 @@ enum class Reason : std::uint16_t {
     long_silent,    // reaper: nobody has touched it for so long
     announced,      // announce: the server said that it will read it
     load_asked,     // a file that somebody wants to read whole
+    not_worth,      // worth: reading it again is less likely than a program on bulk is dear
     count,
 };
 

@@ -25,6 +25,8 @@ std::string_view describe(Reason reason) {
         return "its server said that it will read it";
     case Reason::load_asked:
         return "somebody said that the file will be read";
+    case Reason::not_worth:
+        return "it is too unlikely to be read again to be worth a program on bulk";
     case Reason::count:
         break;
     }
@@ -34,12 +36,18 @@ std::string_view describe(Reason reason) {
 void Planner::observe(const World& world, const Change& change, Nanos now, bool at_start) {
     classify.observe(world, change, now, at_start, plan);
     chain.observe(world, change, now, plan);
+    if (!at_start) worth.observe(world, change, now);
 }
 
 void Planner::tick(const World& world, Nanos now) {
     classify.tick(world, now, plan);
+    worth.tick(world, now, reaper);
     reaper.tick(world, now, plan);
     chain.tick(now);
+}
+
+void Planner::unlinked(const World& world, const Reap& reap) {
+    if (reap.reason == Reason::not_worth) worth.dropped(world, reap.object);
 }
 
 } // namespace hintier

@@ -6,6 +6,7 @@
 #include "agent/plan/chain.hpp"
 #include "agent/plan/classify.hpp"
 #include "agent/plan/reaper.hpp"
+#include "agent/plan/worth.hpp"
 
 namespace hintier {
 
@@ -16,21 +17,25 @@ public:
         ReaperRule::Config reaper;
         ChainRule::Config chain;
         AnnounceRule::Config announce;
+        WorthRule::Config worth;
     };
 
     explicit Planner(const Config& config)
         : classify(config.classify), reaper(config.reaper), chain(config.chain),
-          announce(config.announce) {}
+          announce(config.announce), worth(config.worth) {}
 
     // `at_start`: the change tells of something that was there before the agent.
     void observe(const World& world, const Change& change, Nanos now, bool at_start = false);
     void tick(const World& world, Nanos now);
+    // A file of the plan has been unlinked, and the world has heard of it.
+    void unlinked(const World& world, const Reap& reap);
 
     Plan plan;
     ClassifyRule classify;
     ReaperRule reaper;
     ChainRule chain;
     AnnounceRule announce;
+    WorthRule worth;
 };
 
 } // namespace hintier

@@ -141,22 +141,44 @@ void ReaperRule::find_silent(const World& world, Nanos now) {
         }
         index = world.next_coldest(index);
     }
-    // Deepest first: within a chain that is its tail first. Where no chain is known, the tail is
-    // what was written last.
-    std::sort(silent.begin(), silent.end(), [&](ObjectIndex a, ObjectIndex b) {
+    deepest_first(world, silent);
+    (void)doom(world, silent, Reason::long_silent, now);
+}
+
+std::size_t ReaperRule::not_worth(const World& world, std::vector<ObjectIndex> objects, Nanos now) {
+    // Those of before are dealt with first: nobody is named twice.
+    if (!config_.enabled || waiting() > 0) return 0;
+    std::erase_if(objects,
+                  [&](ObjectIndex one) { return refused_.contains(world.object(one).id); });
+    if (objects.size() > config_.max_waiting) objects.resize(config_.max_waiting);
+    deepest_first(world, objects);
+    return doom(world, objects, Reason::not_worth, now);
+}
+
+// Within a chain that is its tail first. Where no chain is known, the tail is what was written
+// last.
+void ReaperRule::deepest_first(const World& world, std::vector<ObjectIndex>& objects) {
+    std::sort(objects.begin(), objects.end(), [&](ObjectIndex a, ObjectIndex b) {
         const Object& x = world.object(a);
         const Object& y = world.object(b);
         return std::tie(x.depth, x.touched, x.id) > std::tie(y.depth, y.touched, y.id);
     });
-    for (const ObjectIndex one : silent) {
+}
+
+std::size_t ReaperRule::doom(const World& world, const std::vector<ObjectIndex>& objects,
+                             Reason reason, Nanos now) {
+    std::size_t doomed = 0;
+    for (const ObjectIndex one : objects) {
         const Object& object = world.object(one);
         for (const Place& place : object.places) {
             if (world.roots()[place.root].reap) {
-                doomed_.push_back({object.id, place.root, Reason::long_silent, now, {}});
+                doomed_.push_back({object.id, place.root, reason, now, {}});
+                ++doomed;
                 break;
             }
         }
     }
+    return doomed;
 }
 
 } // namespace hintier

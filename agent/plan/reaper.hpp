@@ -34,6 +34,9 @@ public:
     // Of the named objects, head of the chain first, how many are on the list now.
     Result<std::size_t> session_ended(const World& world, std::uint32_t root,
                                       const std::vector<std::uint64_t>& objects, Nanos now);
+    // Files that are not worth a program on bulk, below roots with `reap`; how many are new on the
+    // list.
+    std::size_t not_worth(const World& world, std::vector<ObjectIndex> objects, Nanos now);
     void tick(const World& world, Nanos now, Plan& plan);
 
     // Lets everything off that waits; answers how many.
@@ -56,6 +59,9 @@ private:
     enum class Verdict { reap, wait, let_off };
     Verdict judge(const World& world, const Doomed& doomed, Nanos now) const;
     void settle(const World& world, Doomed doomed, Nanos now, Plan& plan);
+    static void deepest_first(const World& world, std::vector<ObjectIndex>& objects);
+    std::size_t doom(const World& world, const std::vector<ObjectIndex>& objects, Reason reason,
+                     Nanos now);
     void find_silent(const World& world, Nanos now);
     bool take_token(Nanos now);
     static void reap(const World& world, const Doomed& doomed, Plan& plan);

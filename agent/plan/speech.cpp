@@ -41,6 +41,7 @@ Speech::Outcome Speech::count_known(const std::vector<std::uint64_t>& objects) c
 
 Result<Speech::Outcome> Speech::end(const Words& words, std::uint32_t root,
                                     const std::vector<std::uint64_t>& objects) {
+    planner_.worth.ended(world_, objects, words.time);
     const auto files = planner_.reaper.session_ended(world_, root, objects, words.time);
     if (!files) return Failure(files.error());
     if (sessions_.find(words.session, words.teller)) {

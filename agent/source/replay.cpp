@@ -82,6 +82,7 @@ void Replay::carry_out() {
         gone.time = now_;
         gone.file = reap.place.file;
         apply(gone);
+        planner_.unlinked(world_, reap);
     }
 }
 

@@ -103,6 +103,24 @@ TEST(Config, ReapingNeedsTwoYesesAndAnAdapterThatBearsIt) {
                                       "is a KeyError there, and the engine dies");
 }
 
+TEST(Config, WorthIsOffAndDroppingNeedsTheReaper) {
+    EXPECT_FALSE(Config().rules.worth.enabled);
+    const std::string on = "[rules.worth]\nenabled = true\n";
+    EXPECT_EQ(error_of(on), "accepted");
+    EXPECT_EQ(error_of("[rules.worth]\ndrop = true\n"),
+              "f:1: rules.worth: drop has no effect without enabled = true");
+    EXPECT_EQ(error_of(on + "drop = true\n"),
+              "f:3: rules.worth.drop has no effect without rules.reaper.enabled = true");
+    EXPECT_EQ(error_of("[rules.reaper]\nenabled = true\n" + on + "drop = true\n"), "accepted");
+    EXPECT_EQ(error_of(on + "price = \"high\"\n"), "f:3: rules.worth.price must be a number");
+    EXPECT_EQ(error_of(on + "price = nan\n"), "f:3: rules.worth.price must be a number");
+    EXPECT_EQ(error_of(on + "price = 2\n"), "f:1: rules.worth: price is a chance, from 0 to 1");
+    const auto config = parse_config(on + "price = 0.1\nuntil = \"3min\"\n", "f");
+    ASSERT_TRUE(config);
+    EXPECT_EQ(config->rules.worth.liveness.values.price, 0.1);
+    EXPECT_EQ(config->rules.worth.until, 3min);
+}
+
 TEST(Config, EachRootHasAnAdapterOfItsOwn) {
     const auto config = parse_config("[[root]]\npath = \"/a\"\nadapter = \"vllm-fs\"\n"
                                      "[[root]]\npath = \"/b\"\nadapter = \"lmcache\"\n"
@@ -135,6 +153,18 @@ TEST(Config, ShippedFileShowsTheDefaults) {
     EXPECT_EQ(shown->agent.tick, defaults.agent.tick);
     EXPECT_EQ(shown->agent.recheck, defaults.agent.recheck);
     EXPECT_EQ(shown->agent.scan_rate, defaults.agent.scan_rate);
+    EXPECT_EQ(shown->rules.worth.enabled, defaults.rules.worth.enabled);
+    EXPECT_EQ(shown->rules.worth.drop, defaults.rules.worth.drop);
+    EXPECT_EQ(shown->rules.worth.until, defaults.rules.worth.until);
+    EXPECT_EQ(shown->rules.worth.pause, defaults.rules.worth.pause);
+    EXPECT_EQ(shown->rules.worth.sweep, defaults.rules.worth.sweep);
+    const LivenessRule::Config& liveness = defaults.rules.worth.liveness;
+    EXPECT_EQ(shown->rules.worth.liveness.values.price, liveness.values.price);
+    EXPECT_EQ(shown->rules.worth.liveness.table_every, liveness.table_every);
+    EXPECT_EQ(shown->rules.worth.liveness.guard.tolerance, liveness.guard.tolerance);
+    EXPECT_EQ(shown->rules.worth.liveness.guard.ghosts, liveness.guard.ghosts);
+    EXPECT_EQ(shown->rules.worth.liveness.guard.pause, liveness.guard.pause);
+    EXPECT_EQ(shown->rules.worth.liveness.model.max_requests, liveness.model.max_requests);
     EXPECT_EQ(shown->control.socket, defaults.control.socket);
     EXPECT_EQ(shown->control.mode, defaults.control.mode);
     EXPECT_EQ(shown->control.max_connections, defaults.control.max_connections);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/plan/worth.hpp"
+
+#include <algorithm>
+
+namespace hintier {
+
+namespace {
+
+// Processes whose requests are made out, and objects of one request.
+constexpr std::size_t max_processes = 256;
+constexpr std::size_t max_touched = 8192;
+
+} // namespace
+
+Result<void> WorthRule::Config::validate() const {
+    if (drop && !enabled) return failure("drop has no effect without enabled = true");
+    if (pause < 10ms || pause > 1min) return failure("pause is from 10ms to 1min");
+    if (until < 1s) return failure("until is at least 1s");
+    if (sweep < 1) return failure("sweep must be more than 0");
+    return liveness.validate();
+}
+
+WorthRule::WorthRule(const Config& config)
+    : config_(config), liveness_([&] {
+          LivenessRule::Config liveness = config.liveness;
+          using Mode = ValueConfig::Mode;
+          liveness.values.mode = config.drop ? Mode::wear : Mode::fast;
+          return liveness;
+      }()) {}
+
+void WorthRule::observe(const World& world, const Change& change, Nanos now) {
+    if (!config_.enabled || change.object == no_object) return;
+    Liveness::Use use = Liveness::Use::held;
+    switch (change.kind) {
+    case Change::Kind::missed:
+    case Change::Kind::asked:
+        liveness_.asked(world.object(change.object).id, now);
+        if (change.kind == Change::Kind::missed) return; // it is written again if it is of use
+        use = Liveness::Use::read;
+        break;
+    case Change::Kind::opened:
+        use = Liveness::Use::read;
+        break;
+    case Change::Kind::appeared:
+        if (change.pid == 0) return; // it was there before the agent: its age is not known
+        use = Liveness::Use::written;
+        break;
+    default:
+        return;
+    }
+    if (pending_.size() >= max_processes && !pending_.contains(change.pid)) return;
+    Pending& pending = pending_[change.pid];
+    if (!pending.touched.empty() &&
+        (now - pending.last > config_.pause || pending.touched.size() >= max_touched)) {
+        close(world, pending);
+        pending.touched.clear();
+    }
+    pending.last = now;
+    pending.touched.emplace_back(change.object, use);
+}
+
+void WorthRule::ended(const World& world, const std::vector<std::uint64_t>& objects, Nanos now) {
+    if (!config_.enabled) return;
+    std::vector<Liveness::Index> chain, moved;
+    for (const std::uint64_t id : objects) {
+        const ObjectIndex index = world.find(id);
+        if (index != no_object && same(world, index)) chain.push_back(index);
+    }
+    liveness_.ended(now, chain, moved);
+}
+
+void WorthRule::tick(const World& world, Nanos now, ReaperRule& reaper) {
+    if (!config_.enabled) return;
+    for (auto it = pending_.begin(); it != pending_.end();) {
+        if (now - it->second.last <= config_.pause) {
+            ++it;
+            continue;
+        }
+        close(world, it->second);
+        it = pending_.erase(it);
+    }
+    if (liveness_.tick(now) && liveness_.drops(now)) sweep(world, now, reaper);
+}
+
+void WorthRule::dropped(const World& world, std::uint64_t object) {
+    const ObjectIndex index = world.find(object);
+    if (index == no_object || !same(world, index)) return;
+    if (world.object(index).places.empty()) liveness_.dropped(index, object);
+}
+
+std::optional<WorthRule::Judgement> WorthRule::judge(const World& world, ObjectIndex index,
+                                                     Nanos now) const {
+    const ValueTable* table = liveness_.table();
+    if (!table || !same(world, index) || !liveness_.model().known(index)) return std::nullopt;
+    const Liveness& model = liveness_.model();
+    Judgement judgement;
+    judgement.group = model.group(index);
+    judgement.idle_s = std::max(0.0, in_seconds(now) - model.touched_s(index));
+    const ValueTable::Row& row = table->rows[judgement.group];
+    const unsigned bin = age_bin(judgement.idle_s);
+    judgement.chance = row.promise[bin];
+    judgement.drop = liveness_.drops(now) && (row.drop[bin] || model.orphaned(index));
+    return judgement;
+}
+
+// One after the other from its deepest object back to its head, so that objects which more than
+// one chain has are counted with the first.
+void WorthRule::close(const World& world, const Pending& pending) {
+    std::unordered_map<ObjectIndex, Liveness::Use> uses;
+    for (const auto& [index, use] : pending.touched) {
+        const auto [it, fresh] = uses.try_emplace(index, use);
+        if (!fresh && use == Liveness::Use::written) it->second = use;
+    }
+    std::vector<ObjectIndex> deepest;
+    for (const auto& [index, use] : uses) {
+        if (world.object(index).id) deepest.push_back(index);
+    }
+    std::sort(deepest.begin(), deepest.end(), [&](ObjectIndex a, ObjectIndex b) {
+        const Object& x = world.object(a);
+        const Object& y = world.object(b);
+        return x.depth != y.depth ? x.depth > y.depth : x.id < y.id;
+    });
+    for (const ObjectIndex tail : deepest) {
+        if (!uses.contains(tail)) continue;
+        std::vector<Liveness::Touch> chain;
+        for (ObjectIndex at = tail; at != no_object && chain.size() < max_touched;
+             at = world.find(world.object(at).before)) {
+            const auto use = uses.find(at);
+            const bool touched = use != uses.end();
+            chain.push_back({at, touched ? use->second : Liveness::Use::held});
+            if (touched) uses.erase(use);
+            if (!world.object(at).before) break;
+        }
+        std::reverse(chain.begin(), chain.end());
+        learn(world, chain, pending.last);
+    }
+}
+
+void WorthRule::learn(const World& world, const std::vector<Liveness::Touch>& chain, Nanos now) {
+    for (const Liveness::Touch& touch : chain) {
+        if (touch.object >= ids_.size()) ids_.resize(touch.object + 1);
+        std::uint64_t& id = ids_[touch.object];
+        if (id == world.object(touch.object).id) continue;
+        liveness_.forget(touch.object); // the world has given the index to another
+        id = world.object(touch.object).id;
+    }
+    liveness_.request(now, chain);
+}
+
+bool WorthRule::same(const World& world, ObjectIndex index) const {
+    return index < ids_.size() && ids_[index] == world.object(index).id;
+}
+
+// From the coldest on. Those that are too old have been destaged; they are passed over, not
+// counted, up to ten for each that is judged.
+void WorthRule::sweep(const World& world, Nanos now, ReaperRule& reaper) {
+    std::vector<ObjectIndex> worthless;
+    std::size_t passed = 0;
+    std::size_t judged = 0;
+    for (ObjectIndex index = world.coldest();
+         index != no_object && judged < config_.sweep && passed < 10UL * config_.sweep;
+         index = world.next_coldest(index)) {
+        if (now - world.object(index).touched > config_.until) {
+            ++passed;
+            continue;
+        }
+        ++judged;
+        const auto judgement = judge(world, index, now);
+        if (judgement && judgement->drop) worthless.push_back(index);
+    }
+    given_up_ += reaper.not_worth(world, worthless, now);
+}
+
+} // namespace hintier

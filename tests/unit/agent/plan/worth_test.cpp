@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/plan/worth.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/agent/builders.hpp"
+
+namespace hintier {
+namespace {
+
+using test::Builder;
+
+// Drops whatever the table says from the first one on.
+WorthRule::Config eager(double price = 0.5) {
+    WorthRule::Config config;
+    config.enabled = config.drop = true;
+    config.liveness.values.price = price;
+    config.liveness.warm_reads = config.liveness.warm_ages = 0;
+    return config;
+}
+
+class WorthTest : public testing::Test {
+protected:
+    void open_rule(const WorthRule::Config& config, bool reap = true) {
+        rule = std::make_unique<WorthRule>(config);
+        b = std::make_unique<Builder>(World::Config(), reap);
+    }
+    void see(const Change& change) { rule->observe(b->world, change, b->now); }
+    void write(std::uint64_t first, std::uint64_t last) {
+        for (std::uint64_t i = first; i <= last; ++i) {
+            see(b->write(i, 10 + i));
+            b->now += 1ms;
+        }
+    }
+    // As vLLM does: looks all up, then opens them.
+    void read(std::uint64_t first, std::uint64_t last, bool found = true) {
+        for (std::uint64_t i = first; i <= last; ++i)
+            see(b->lookup(i, found));
+        for (std::uint64_t i = first; found && i <= last; ++i)
+            see(b->open(i, 10 + i));
+    }
+    void tick(Nanos after) {
+        b->now += after;
+        rule->tick(b->world, b->now, reaper);
+        reaper.tick(b->world, b->now, plan);
+    }
+    ObjectIndex index(std::uint64_t id) const { return b->world.find(id); }
+    const Liveness& model() const { return rule->liveness().model(); }
+
+    std::unique_ptr<WorthRule> rule;
+    std::unique_ptr<Builder> b;
+    ReaperRule reaper{{.enabled = true}};
+    Plan plan;
+};
+
+TEST_F(WorthTest, OffItLearnsNothing) {
+    open_rule({});
+    write(1, 4);
+    tick(1min);
+    EXPECT_EQ(model().requests(), 0U);
+    EXPECT_FALSE(rule->judge(b->world, index(1), b->now));
+}
+
+TEST_F(WorthTest, MakesRequestsOutFromEventsOfOneProcess) {
+    WorthRule::Config config;
+    config.enabled = true;
+    open_rule(config);
+    write(1, 4);
+    tick(3s);
+    EXPECT_EQ(model().requests(), 1U);
+    b->now += 97s;
+    for (std::uint64_t i = 1; i <= 5; ++i)
+        see(b->lookup(i, i <= 4)); // up to the first miss, which is written next
+    for (std::uint64_t i = 1; i <= 4; ++i)
+        see(b->open(i, 10 + i));
+    write(5, 6);
+    tick(3s);
+    EXPECT_EQ(model().requests(), 2U);
+    EXPECT_EQ(model().sessions(), 1U) << "the second is the first one's next turn";
+    EXPECT_EQ(model().hazard().reads(), 4);
+    EXPECT_NEAR(model().hazard().mean_read_age(), 100, 1);
+    EXPECT_EQ(model().depth(index(4)), 3U);
+    EXPECT_EQ(Hazard::key(model().group(index(6))).turn, GroupKey::turn_of(1, false));
+}
+
+// Blocks that the server's memory held are not looked up; the chain has them all the same.
+TEST_F(WorthTest, FillsInWhatTheServerHeld) {
+    WorthRule::Config config;
+    config.enabled = true;
+    open_rule(config);
+    write(1, 4);
+    tick(1min);
+    see(b->lookup(3));
+    see(b->lookup(4));
+    tick(3s);
+    EXPECT_EQ(model().sessions(), 1U);
+    EXPECT_EQ(model().hazard().reads(), 2);
+    EXPECT_EQ(model().depth(index(4)), 3U);
+}
+
+TEST_F(WorthTest, ATwoSecondPauseEndsARequestAndTwoProcessesHaveTwo) {
+    WorthRule::Config config;
+    config.enabled = true;
+    open_rule(config);
+    write(1, 2);
+    b->pid = 200;
+    write(11, 12);
+    b->pid = 100;
+    b->now += 5s;
+    write(21, 22);
+    tick(3s);
+    EXPECT_EQ(model().requests(), 3U);
+    EXPECT_EQ(model().sessions(), 3U);
+}
+
+TEST_F(WorthTest, WhatIsNotWorthItGoesToTheReaperTailFirst) {
+    open_rule(eager());
+    write(1, 3);
+    tick(40s);
+    ASSERT_EQ(plan.reap.size(), 3U);
+    EXPECT_EQ(plan.reap.front().object, 3U);
+    EXPECT_EQ(plan.reap.back().object, 1U);
+    EXPECT_EQ(plan.reap.front().reason, Reason::not_worth);
+    EXPECT_EQ(rule->given_up(), 3U);
+    const auto judged = rule->judge(b->world, index(3), b->now);
+    ASSERT_TRUE(judged);
+    EXPECT_TRUE(judged->drop);
+    EXPECT_LT(judged->chance, 0.5);
+}
+
+TEST_F(WorthTest, LearnsWithoutDroppingUnlessTold) {
+    WorthRule::Config config = eager();
+    config.drop = false;
+    open_rule(config);
+    write(1, 3);
+    tick(40s);
+    tick(10s);
+    EXPECT_TRUE(plan.empty());
+    const auto judged = rule->judge(b->world, index(1), b->now);
+    ASSERT_TRUE(judged);
+    EXPECT_FALSE(judged->drop);
+}
+
+TEST_F(WorthTest, OnlyBelowARootThatAllowsIt) {
+    open_rule(eager(), false);
+    write(1, 3);
+    tick(40s);
+    tick(10s);
+    EXPECT_TRUE(plan.empty());
+    EXPECT_EQ(rule->given_up(), 0U);
+}
+
+TEST_F(WorthTest, WhatFastNoLongerHasAloneStays) {
+    WorthRule::Config config = eager();
+    config.until = 60s;
+    open_rule(config);
+    write(1, 3);
+    b->now += 70s;
+    write(11, 12);
+    tick(31s);
+    ASSERT_EQ(plan.reap.size(), 2U);
+    EXPECT_EQ(plan.reap[0].object, 12U);
+    EXPECT_EQ(plan.reap[1].object, 11U);
+}
+
+TEST_F(WorthTest, WhatIsReadOftenEnoughStays) {
+    open_rule(eager(0.05));
+    for (int turn = 0; turn < 40; ++turn) {
+        turn == 0 ? write(1, 60) : read(1, 60);
+        b->now += 40s;
+        rule->tick(b->world, b->now, reaper);
+    }
+    const auto judged = rule->judge(b->world, index(1), b->now);
+    ASSERT_TRUE(judged);
+    EXPECT_GT(judged->chance, 0.2);
+    EXPECT_FALSE(judged->drop);
+}
+
+// Dropped files that are looked up again and again: the promise is broken, nothing more is dropped.
+TEST_F(WorthTest, TheGuardCountsLookupsOfWhatIsGone) {
+    WorthRule::Config config = eager();
+    config.liveness.guard.enough = 200;
+    open_rule(config);
+    write(1, 200);
+    tick(40s);
+    tick(10s);
+    ASSERT_TRUE(rule->liveness().drops(b->now));
+    for (std::uint64_t i = 1; i <= 200; ++i) {
+        see(b->unlink(i, 10 + i));
+        rule->dropped(b->world, i);
+    }
+    b->now += 1s;
+    read(1, 200, false);
+    EXPECT_EQ(rule->liveness().guard().lost(), 200U);
+    EXPECT_EQ(rule->liveness().guard().trips(), 1U);
+    EXPECT_FALSE(rule->liveness().drops(b->now));
+    EXPECT_TRUE(rule->liveness().drops(b->now + 10min));
+}
+
+TEST_F(WorthTest, AnEndedSessionIsJudgedAsSuch) {
+    WorthRule::Config config;
+    config.enabled = true;
+    open_rule(config);
+    write(1, 3);
+    tick(20s);
+    EXPECT_FALSE(Hazard::key(model().group(index(2))).ended);
+    rule->ended(b->world, {1, 2, 3, 77}, b->now);
+    EXPECT_TRUE(Hazard::key(model().group(index(2))).ended);
+}
+
+// Any events in any order, in a world too small for them, so that it gives indices to others.
+TEST_F(WorthTest, SurvivesAnyEventsAndForgottenObjects) {
+    std::mt19937_64 random(5);
+    WorthRule::Config config = eager(0.3);
+    config.liveness.model.max_requests = 50;
+    config.liveness.table_every = 20s;
+    rule = std::make_unique<WorthRule>(config);
+    b = std::make_unique<Builder>(World::Config{.max_objects = 40, .max_names = 20});
+    for (int i = 0; i < 10'000; ++i) {
+        const std::uint64_t id = 1 + random() % 200;
+        b->pid = 100 + static_cast<std::uint32_t>(random() % 3);
+        b->now += Nanos(random() % 400'000'000);
+        switch (random() % 7) {
+        case 0:
+            see(b->write(id, 10 + id));
+            break;
+        case 1:
+            see(b->lookup(id, random() % 2));
+            break;
+        case 2:
+            see(b->open(id, 10 + id));
+            break;
+        case 3:
+            see(b->unlink(id, 10 + id));
+            break;
+        case 4:
+            rule->dropped(b->world, id);
+            break;
+        case 5:
+            rule->ended(b->world, {id, id + 1, id + 2}, b->now);
+            break;
+        default:
+            rule->tick(b->world, b->now, reaper);
+            reaper.tick(b->world, b->now, plan);
+        }
+        if (const ObjectIndex at = index(id); at != no_object) {
+            if (const auto judged = rule->judge(b->world, at, b->now)) {
+                EXPECT_GE(judged->chance, 0);
+                EXPECT_LE(judged->chance, 1);
+            }
+        }
+    }
+    EXPECT_LE(model().requests(), 51U);
+}
+
+TEST(Worth, RefusesNonsense) {
+    WorthRule::Config config;
+    EXPECT_TRUE(config.validate());
+    config.drop = true;
+    EXPECT_FALSE(config.validate()) << "without enabled";
+    config = {};
+    config.pause = 0s;
+    EXPECT_FALSE(config.validate());
+    config = {};
+    config.until = 0s;
+    EXPECT_FALSE(config.validate());
+    config = {};
+    config.liveness.values.price = -1;
+    EXPECT_FALSE(config.validate());
+}
+
+} // namespace
+} // namespace hintier
