@@ -11,7 +11,7 @@ AGENT_LIB := $(B)/agent/libagent.a
 AGENT_CPPFLAGS := $(CPPFLAGS_COMMON) -I$(B) -isystem /usr/include/libnl3 \
 	-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1
 AGENT_CXXFLAGS := $(CXXFLAGS_COMMON)
-AGENT_LIBS := -lbpf -lnl-genl-3 -lnl-3 -ltomlplusplus -lsystemd -lzmq -lfmt
+AGENT_LIBS := -lbpf -lnl-genl-3 -lnl-3 -ltomlplusplus -lsystemd -lzmq -lsqlite3 -lfmt
 
 $(B)/agent/source/bpf_source.o $(B)/agent/source/io_counter.o: $(BPF_SKELS)
 

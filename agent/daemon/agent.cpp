@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "agent/base/log.hpp"
 #include "agent/sink/dryrun_sink.hpp"
 #include "agent/sink/ioctl_sink.hpp"
@@ -61,6 +63,15 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
             auto source = KvEventSource::open(one, rank, clock);
             if (!source) return Failure(std::move(source.error()).within("KV events"));
             agent->kv_events_.push_back(std::move(*source));
+        }
+    }
+    if (!config.learned.file.empty()) {
+        auto learned = Learned::open(config.learned);
+        if (!learned) return Failure(std::move(learned.error()).within("learned"));
+        agent->learned_ = std::move(*learned);
+        if (agent->planner_.worth.restore(agent->learned_->hazard())) {
+            log::info("what was learned of {} reads is known again",
+                      agent->planner_.worth.liveness().model().hazard().reads());
         }
     }
     agent->refresh_tiers();
@@ -139,7 +150,30 @@ void Agent::on_tick() {
     planner_.tick(world_, now);
     executor_.carry_out(now);
     sample_reads(now);
+    keep(now);
     recorder_.flush();
+}
+
+// A file from before the agent: what came before it in its chain, if it was known once.
+void Agent::recall(const Event& seen) {
+    const ObjectIndex index = world_.find(seen.file);
+    if (!learned_ || index == no_object || world_.object(index).before) return;
+    const auto& links = learned_->links();
+    const auto link = links.find(world_.object(index).id);
+    if (link == links.end()) return;
+    const std::string name = fmt::format("{:016x}", link->first);
+    Event stored;
+    stored.kind = EventKind::stored;
+    stored.time = seen.time;
+    stored.before = link->second;
+    stored.name = name;
+    (void)world_.apply(stored);
+}
+
+void Agent::keep(Nanos now) {
+    if (!learned_ || !config_.rules.worth.enabled || now - kept_ < 1min) return;
+    kept_ = now;
+    learned_->hazard(planner_.worth.liveness().model().hazard().counts());
 }
 
 // What readers of KV get from the tiers, once a second.
@@ -187,6 +221,13 @@ void Agent::apply(const Event& event, bool at_start) {
         break;
     default:
         break;
+    }
+    if (event.kind == EventKind::seen) {
+        recall(event);
+    } else if (learned_ && (change.kind == Change::Kind::appeared ||
+                            (change.kind == Change::Kind::asked && change.run == 1))) {
+        const Object& object = world_.object(change.object);
+        if (object.before) learned_->link(object.id, object.before);
     }
     planner_.observe(world_, change, event.time, at_start);
 }

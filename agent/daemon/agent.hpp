@@ -74,6 +74,8 @@ private:
     Result<Words> words_of(const Peer& peer, Words::Kind kind, const Spoken& spoken) const;
     Result<Speech::Outcome> hear(const Peer& peer, Words::Kind kind, const Spoken& spoken);
     void sample_reads(Nanos now);
+    void recall(const Event& seen);
+    void keep(Nanos now);
 
     Config config_;
     Options options_;
@@ -94,6 +96,8 @@ private:
     Recorder recorder_;
     RestoreRate restore_;
     Nanos sampled_{};
+    std::unique_ptr<Learned> learned_; // nullptr: nothing is kept
+    Nanos kept_{};
     bool refresh_ = false;  // tiers have come or gone: ask again
     bool scanning_ = false; // events come from reading a root
     std::uint64_t events_ = 0;

@@ -219,6 +219,13 @@ void read_trace(Table in, Config::Trace& ret) {
     in.done();
 }
 
+void read_learned(Table in, Learned::Config& ret) {
+    in.text("file", ret.file);
+    in.number("max_links", ret.max_links);
+    in.check(ret.validate());
+    in.done();
+}
+
 void read_world(Table in, World::Config& ret) {
     in.number("max_objects", ret.max_objects);
     in.number("max_names", ret.max_names);
@@ -344,6 +351,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     read_control(top.table("control"), config.control);
     read_agent(top.table("agent"), config.agent);
     read_trace(top.table("trace"), config.trace);
+    read_learned(top.table("learned"), config.learned);
     read_world(top.table("world"), config.world);
     Table rules = top.table("rules");
     read_classify(rules.table("classify"), config.rules.classify);

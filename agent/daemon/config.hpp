@@ -12,6 +12,7 @@
 
 #include "agent/base/log.hpp"
 #include "agent/base/result.hpp"
+#include "agent/daemon/learned.hpp"
 #include "agent/model/world.hpp"
 #include "agent/plan/planner.hpp"
 #include "agent/plan/restore.hpp"
@@ -43,6 +44,7 @@ struct Config {
         std::uint32_t ring_bytes = 1 << 20;
     } trace;
 
+    Learned::Config learned;
     World::Config world;
     Planner::Config rules;
     RestoreConfig restore;

@@ -160,6 +160,11 @@ Result<Json> Agent::status() {
           {"vanished", done.vanished}}},
         {"trace", {{"events", events_}, {"lost", bpf_ ? bpf_->lost() : 0}}},
     };
+    if (learned_) {
+        json["learned"] = {{"links_read", learned_->links().size()},
+                           {"links_written", learned_->written()},
+                           {"links_lost", learned_->lost()}};
+    }
     if (const IoCounter* io = tiers_.io()) {
         json["trace"]["io"] = io_json(*io);
         json["trace"]["io_lost"] = io->lost();

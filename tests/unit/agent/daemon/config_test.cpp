@@ -103,6 +103,14 @@ TEST(Config, ReapingNeedsTwoYesesAndAnAdapterThatBearsIt) {
                                       "is a KeyError there, and the engine dies");
 }
 
+TEST(Config, WhatIsLearnedIsKeptWhereTold) {
+    EXPECT_EQ(error_of("[learned]\nfile = \"/var/lib/hintier/learned.db\"\n"), "accepted");
+    EXPECT_EQ(error_of("[learned]\nfile = \"learned.db\"\n"),
+              "f:1: learned: file must be an absolute path");
+    EXPECT_EQ(error_of("[learned]\nmax_links = 1\n"),
+              "f:1: learned: max_links is from 1000 to 4000000");
+}
+
 TEST(Config, WorthIsOffAndDroppingNeedsTheReaper) {
     EXPECT_FALSE(Config().rules.worth.enabled);
     const std::string on = "[rules.worth]\nenabled = true\n";
@@ -153,6 +161,8 @@ TEST(Config, ShippedFileShowsTheDefaults) {
     EXPECT_EQ(shown->agent.tick, defaults.agent.tick);
     EXPECT_EQ(shown->agent.recheck, defaults.agent.recheck);
     EXPECT_EQ(shown->agent.scan_rate, defaults.agent.scan_rate);
+    EXPECT_EQ(shown->learned.file, defaults.learned.file);
+    EXPECT_EQ(shown->learned.max_links, defaults.learned.max_links);
     EXPECT_EQ(shown->rules.worth.enabled, defaults.rules.worth.enabled);
     EXPECT_EQ(shown->rules.worth.drop, defaults.rules.worth.drop);
     EXPECT_EQ(shown->rules.worth.until, defaults.rules.worth.until);
