@@ -32,6 +32,7 @@ void add_verbs(CLI::App& app, Command& command) {
     add_agent(app, command);
     add_record(app, command);
     add_replay(app, command);
+    add_simulate(app, command);
     add_completion(app, command);
 }
 

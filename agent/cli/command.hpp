@@ -97,6 +97,7 @@ void add_hint(CLI::App& app, Command& command);
 void add_objects(CLI::App& app, Command& command);
 void add_record(CLI::App& app, Command& command);
 void add_replay(CLI::App& app, Command& command);
+void add_simulate(CLI::App& app, Command& command);
 void add_doctor(CLI::App& app, Command& command);
 void add_meta(CLI::App& app, Command& command);
 void add_agent(CLI::App& app, Command& command);

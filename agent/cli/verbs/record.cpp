@@ -4,7 +4,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "agent/cli/grid.hpp"
 #include "agent/cli/units.hpp"
 #include "agent/daemon/config.hpp"
+#include "agent/source/recording_file.hpp"
 #include "agent/source/replay.hpp"
 
 namespace hintier::cli {
@@ -139,36 +139,25 @@ Result<Exit> play(const Playing& options, bool json) {
         if (!loaded) return Failure(loaded.error());
         config = std::move(*loaded);
     }
-    errno = 0;
-    std::ifstream in(options.file);
-    std::string line;
-    if (!std::getline(in, line))
-        return fail(errno ? errno : EINVAL, "{}: {}", options.file,
-                    errno ? std::strerror(errno) : "empty");
-    auto roots = parse_recording_head(line);
-    if (!roots) return fail(EINVAL, "{}:1: {}", options.file, roots.error().text);
+    auto file = RecordingFile::open(options.file);
+    if (!file) return Failure(file.error());
 
-    Replay replay(config.world, config.rules, std::move(*roots), [&](const Plan& plan, Nanos now) {
+    Replay replay(config.world, config.rules, file->roots(), [&](const Plan& plan, Nanos now) {
         if (options.list && !json) print(plan_text(plan, now));
     });
     const auto begun = std::chrono::steady_clock::now();
     Nanos first{};
-    for (std::uint64_t number = 2; std::getline(in, line); ++number) {
-        const auto recorded = parse_recorded(line);
-        if (!recorded) {
-            // The last line of a recording that was cut short may be half a line.
-            if (in.peek() == std::ifstream::traits_type::eof()) break;
-            return fail(EINVAL, "{}:{}: {}", options.file, number, recorded.error().text);
-        }
+    const auto played = file->each([&](const Recorded& recorded) {
         if (options.speed) {
-            const Nanos at = time_of(*recorded);
+            const Nanos at = time_of(recorded);
             first = first == 0ns ? at : first;
             if (at > first)
                 std::this_thread::sleep_until(begun +
                                               (at - first) / static_cast<long>(options.speed));
         }
-        replay.feed(*recorded);
-    }
+        replay.feed(recorded);
+    });
+    if (!played) return Failure(played.error());
     replay.finish(1min);
     const Json answer = counts_json(replay);
     json ? print_json(answer) : print(counts_text(answer));

@@ -201,6 +201,50 @@ TEST_F(CommandTest, ObjectsOfAKvBlock) {
     refused("objects 0f1e2d3c4b5a6978.bin --list", 1, "one KV block");
 }
 
+// 20 blocks a second apart; a minute after it was written each is read once.
+TEST_F(CommandTest, SimulateTellsHowLongFastMustKeep) {
+    std::ofstream out("recording");
+    out << R"({"hintier":"recording","version":1,"roots":[)"
+           R"({"path":"/kv","adapter":"vllm-fs","group":1,"reap":false}]})"
+        << '\n';
+    const auto event = [&](const char* kind, int second, int block) {
+        char name[32];
+        snprintf(name, sizeof(name), "%016x.bin", block);
+        out << Json{{"t", second * 1'000'000'000LL},
+                    {"event", kind},
+                    {"pid", 7},
+                    {"tid", 7},
+                    {"file", {1, 1, 100 + block}},
+                    {"parent", {1, 1, 2}},
+                    {"name", name}}
+            << '\n';
+    };
+    for (int block = 1; block <= 20; ++block)
+        event("renamed", block, block);
+    for (int block = 1; block <= 20; ++block)
+        event("opened", 60 + block, block);
+    out.close();
+    Outcome ran = run("simulate recording --block 1M --json");
+    ASSERT_EQ(ran.status, 0) << ran.error;
+    const Json answer = Json::parse(ran.out);
+    EXPECT_EQ(answer["writes"], 20);
+    EXPECT_EQ(answer["reads"], 20);
+    EXPECT_EQ(answer["seconds"], 79);
+    ASSERT_EQ(answer["kept"].size(), 3U) << "as long as the recording is";
+    EXPECT_EQ(answer["kept"][1], (Json{{"seconds", 30},
+                                       {"reads_served", 0},
+                                       {"blocks_at_once", 20},
+                                       {"blocks_written_to_fast", 40},
+                                       {"bytes_at_once", 20 << 20}}));
+    EXPECT_EQ(answer["kept"][2]["reads_served"], 20);
+    EXPECT_EQ(answer["kept"][2]["blocks_written_to_fast"], 20);
+    Outcome text = run("simulate recording --block 1M");
+    EXPECT_TRUE(std::regex_search(text.out, std::regex("60 s +100.* +20 +20 MiB +20\n")))
+        << text.out;
+    refused("simulate nosuch", 1, "nosuch: No such file");
+    refused("simulate fast", 1, "fast:1: ");
+}
+
 TEST_F(CommandTest, EveryVerbHelpsWithExamples) {
     std::set<std::string> all = verbs("");
     EXPECT_GE(all.size(), 10u);

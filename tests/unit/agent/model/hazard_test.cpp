@@ -83,19 +83,25 @@ TEST(Hazard, AGroupThatIsReadMoreIsSoAtAllAges) {
     EXPECT_GT(curves[busy][8], curves[idle][8] * 1.2);
 }
 
-// Objects read together are one event: 16 at a time say less than as many one by one.
+// Objects read together are one event: 16 at a time say less of their group than as many one by
+// one.
 TEST(Hazard, ReadsOfOneRequestAreOneEvent) {
     const auto learned = [](double together) {
-        Hazard hazard({.kappa = 100, .prior = 0.001});
-        hazard.enter(0, 0, 1000);
-        for (int i = 0; i < 320; ++i)
-            hazard.read(0, 5);
-        for (double left = 320; left > 0; left -= together)
+        Hazard hazard({.kappa = 100, .reads = 1, .prior = 0.001});
+        const auto all = Hazard::group({.size = 0}), few = Hazard::group({.size = 1});
+        hazard.enter(all, 0, 1e5);
+        hazard.enter(few, 0, 100);
+        for (int i = 0; i < 1008; ++i)
+            hazard.read(all, 5);
+        for (int i = 0; i < 16; ++i)
+            hazard.read(few, 5);
+        for (double left = 1024; left > 0; left -= together)
             hazard.together(together);
-        return hazard.curves()[0][0];
+        return hazard.curves()[few][0];
     };
-    EXPECT_GT(learned(1), learned(16) * 1.2);
-    EXPECT_LT(learned(1), 0.32);
+    EXPECT_GT(learned(1), 0.05);
+    EXPECT_GT(learned(1), learned(16) * 1.5);
+    EXPECT_GT(learned(16), 0.01) << "which is what all are read at";
 }
 
 TEST(Hazard, AgesNobodyReachedFallWithTheThirdPower) {

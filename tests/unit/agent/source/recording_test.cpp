@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/source/recording.hpp"
 
+#include <cstdio>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
+#include "agent/source/recording_file.hpp"
 #include "agent/source/replay.hpp"
 #include "tests/unit/agent/builders.hpp"
 
@@ -99,6 +103,30 @@ TEST(Recording, HeadHoldsTheRoots) {
           R"({"hintier":"recording","version":1,"roots":[{"adapter":"auto","group":256}]})"}) {
         EXPECT_FALSE(parse_recording_head(head)) << head;
     }
+}
+
+TEST(Recording, AFileIsReadLineByLine) {
+    const std::string path = testing::TempDir() + "hintier-recording";
+    Event event = full_event();
+    event.name = "x";
+    const auto lines_of = [&](const std::string& text) {
+        std::ofstream(path) << recording_head(one_root()) << text;
+        std::uint64_t lines = 0;
+        auto file = RecordingFile::open(path);
+        EXPECT_TRUE(file);
+        const auto read = file->each([&](const Recorded&) { ++lines; });
+        return read ? std::to_string(lines) : read.error().text;
+    };
+    const std::string line = to_line(event);
+    EXPECT_EQ(lines_of(line + line), "2");
+    EXPECT_EQ(lines_of(line + line.substr(0, 20)), "1") << "cut short";
+    EXPECT_TRUE(lines_of(line + "{}\n" + line).starts_with(path + ":3: "));
+    std::ofstream(path) << "";
+    EXPECT_EQ(RecordingFile::open(path).error().text, path + ": empty");
+    std::ofstream(path) << "no head\n";
+    EXPECT_TRUE(RecordingFile::open(path).error().text.starts_with(path + ":1: "));
+    std::remove(path.c_str());
+    EXPECT_EQ(RecordingFile::open(path).error().text, path + ": No such file or directory");
 }
 
 TEST(Recording, OddLinesAreRefusedByMember) {
