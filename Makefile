@@ -137,7 +137,7 @@ lint-format:
 .PHONY: lint-text
 lint-text:
 	$(call say,CODESPELL,all)
-	$(Q)git ls-files | xargs codespell -L fo,ue,te,ans,ot,nd -q 3
+	$(Q)git ls-files | xargs codespell -L fo,ue,te,ans,ot,nd,nin,inflight -q 3
 	$(call say,SHELLCK,scripts)
 	$(Q)git ls-files | xargs grep -lE '^#!.*(ba|da)?sh' | xargs shellcheck -x -S warning
 
