@@ -44,8 +44,7 @@ struct Streams {
         return pieces;
     }
     bool hit(const ht_piece& p) {
-        const bool more =
-            ht_streams_hit(&all, &p, p.extent * WHOLE + p.to * HT_UNIT_SECTORS, now);
+        const bool more = ht_streams_hit(&all, &p, p.extent * WHOLE + p.to * HT_UNIT_SECTORS, now);
         ht_streams_gone(&all, &p, HT_GONE_READ);
         return more;
     }
@@ -289,12 +288,16 @@ TEST(Stream, CountsAgreeUnderRandomUse) {
             const u64 at = dice() % 64 * WHOLE + dice() % 4 * 128;
             s.now += dice() % 3;
             switch (dice() % 6) {
-            case 0: s.read(at, at + 8 + dice() % 512); break;
+            case 0:
+                s.read(at, at + 8 + dice() % 512);
+                break;
             case 1:
                 for (u64 i = 0; i < 4; i++)
                     s.read(at + i * 128, at + i * 128 + 128);
                 break;
-            case 2: s.tell(at, at + 8 * (1 + dice() % 200), dice() % 5, dice() % 300, 1 + dice() % 3); break;
+            case 2:
+                s.tell(at, at + 8 * (1 + dice() % 200), dice() % 5, dice() % 300, 1 + dice() % 3);
+                break;
             case 3:
                 for (const ht_piece& p : s.ahead())
                     out.push_back(p);
@@ -308,7 +311,9 @@ TEST(Stream, CountsAgreeUnderRandomUse) {
                     ht_streams_gone(&s.all, &out.back(), HT_GONE_UNREAD);
                 out.pop_back();
                 break;
-            default: ht_streams_end(&s.all, dice() % 4, s.now, 20, 40); break;
+            default:
+                ht_streams_end(&s.all, dice() % 4, s.now, 20, 40);
+                break;
             }
             u32 owned = 0, told = 0, active = 0, free = 0;
             for (const ht_piece& p : out)
