@@ -57,9 +57,10 @@ INSTALLS :=   # goals of `make install`
 .PHONY: all
 all: build-all
 
+# tests/tests.mk last: its goals depend on what the others have listed.
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
-	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk tests/tests.mk \
-	tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk
+	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk \
+	tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk tests/tests.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help
