@@ -13,7 +13,7 @@ fault_tier() {
 	[ -e $NOISE ] || head -c 16M /dev/urandom >$NOISE
 	flash 16 128 "$VOLATILE"
 	pair
-	TABLE=$(table --opt spread=0 --opt promote=0 --opt commit_ms=60000 "$@")
+	TABLE=$(table --opt spread=0 --opt promote=0 --opt commit_ms=60000 --opt stage_mib=0 "$@")
 	create_plain
 	expect 'Buffer I/O error on dev dm-' # whoever looks at new devices
 	EVENTS=$(events)

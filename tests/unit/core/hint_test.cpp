@@ -38,7 +38,7 @@ TEST(Hint, EachThingThatIsWrongHasItsReason) {
         {HINTIER_REASON_VERB, [](auto& h) { h.verb = 0; }},
         {HINTIER_REASON_VERB, [](auto& h) { h.verb = HINTIER_VERB_UNPIN + 1; }},
         {HINTIER_REASON_VERB, [](auto& h) { h.verb = 0xffff; }},
-        {HINTIER_REASON_UNSUPPORTED, [](auto& h) { h.verb = HINTIER_VERB_PIN; }},
+        {HINTIER_REASON_UNSUPPORTED, [](auto& h) { h.verb = HINTIER_VERB_UNPIN; }},
         {HINTIER_REASON_UNSUPPORTED, [](auto& h) { h.verb = HINTIER_VERB_PIN; }},
         {HINTIER_REASON_FLAGS, [](auto& h) { h.flags = 0x80; }},
         {HINTIER_REASON_RESERVED, [](auto& h) { h.reserved = 1; }},
