@@ -118,7 +118,6 @@ test: deps
 	+@$(MAKE) test-run
 
 demo: deps
-	+@$(MAKE) all
 	+@$(MAKE) demo-run
 
 .PHONY: lint
