@@ -75,6 +75,8 @@ u32 ht_record_gather(struct ht_map *map, u32 slot, bool homes, struct ht_record 
 		if (ret->dirty[w] != dirty[w])
 			needs |= HT_GATHER_AGAIN;
 		rclean[w] |= ret->valid[w] & (u16)~ret->dirty[w];
+		if (ret->dirty[w])
+			s->flags |= HT_F_RDIRTY;
 	}
 	if (needs & HT_GATHER_AGAIN)
 		s->flags |= HT_F_CHANGED | HT_F_HOME;
@@ -102,6 +104,8 @@ u32 ht_record_publish(struct ht_map *map, u32 slot, const struct ht_record *reco
 
 	for (u32 w = 0; w < map->geo.words; w++)
 		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
+	if (!ht_bits_any(record->dirty, 0, map->geo.units))
+		s->flags &= ~HT_F_RDIRTY;
 	if (!record->used)
 		s->flags &= ~HT_F_RECORDED;
 	if (!(s->flags & HT_F_DROPPED))
@@ -147,6 +151,8 @@ enum ht_refusal ht_record_load(struct ht_map *map, u32 slot, const struct ht_rec
 		rclean[w] = record->valid[w] & (u16)~record->dirty[w];
 	}
 	s->flags = HT_F_RECORDED | (record->bad ? HT_F_BAD : 0);
+	if (ht_bits_any(record->dirty, 0, map->geo.units))
+		s->flags |= HT_F_RDIRTY;
 	if (trust != HT_TRUST_ALL)
 		s->flags |= HT_F_STALE | HT_F_DROPPED | HT_F_CHANGED;
 	s->klass = record->klass < HINTIER_CLASSES ? record->klass : 0;

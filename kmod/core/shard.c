@@ -353,9 +353,10 @@ static void write_home(struct ht_map *map, struct ht_shard *shard, const struct 
 			ret->verdict = HT_DO_WAIT;
 			return;
 		}
-		if (s->flags & HT_F_STALE) {
+		/* With fast gone, the moved pair epoch voids what a record claims to be clean. */
+		if ((s->flags & HT_F_STALE) && map->mode < HINTIER_MODE_BYPASS) {
 			/* Changed already, or in the commit under way: marking it would outlast that. */
-			ret->verdict = map->mode >= HINTIER_MODE_BYPASS ? HT_DO_FAIL : HT_DO_COMMIT;
+			ret->verdict = HT_DO_COMMIT;
 			return;
 		}
 		s->gen++;
@@ -441,14 +442,17 @@ static void write_past(struct ht_map *map, struct ht_shard *shard, const struct 
 	write_emptied(map, shard, req, ret);
 }
 
-/* Fast is gone: nothing can be recorded. R14: what it may hold dirty cannot be written. */
+/*
+ * Fast is gone: nothing can be recorded. R14: neither what it holds dirty can be written, nor what
+ * it will still call so when somebody drains it.
+ */
 static void write_bypass(struct ht_map *map, struct ht_shard *shard, const struct ht_request *req,
 			 u32 from, u32 to, struct ht_answer *ret)
 {
 	struct ht_slot *s = slot_of(map, ret->slot);
 	enum ht_list before = ht_list_of(map, ret->slot);
 
-	if (ht_count_units(map, ret->slot, HT_DIRTY) || (s->flags & HT_F_STALE)) {
+	if (ht_count_units(map, ret->slot, HT_DIRTY) || (s->flags & HT_F_RDIRTY)) {
 		ret->verdict = HT_DO_FAIL;
 		return;
 	}

@@ -61,6 +61,7 @@ enum ht_slot_state {
 #define HT_F_LATE (1U << 6)     /* a read waits for the fill in flight */
 #define HT_F_HOME (1U << 7)     /* home was written behind it: flush bulk before its next record */
 #define HT_F_BAD (1U << 8)      /* the medium failed there: takes nothing new, retired when empty */
+#define HT_F_RDIRTY (1U << 9)   /* a record calls some unit dirty, or may call it so */
 
 enum ht_list {
 	HT_LIST_NONE = 0, /* taken off: owned by a transfer */

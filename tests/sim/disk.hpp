@@ -46,6 +46,14 @@ public:
         settle([&](const Entry& e) { return e.done && e.done <= began; });
     }
 
+    // What a power cut may leave of a sector.
+    template <typename Visit>
+    void each_possible(uint64_t sector, Visit visit) const {
+        visit(durable_[sector]);
+        for (const Entry& e : pending_)
+            if (e.sector == sector) visit(e.value);
+    }
+
     // What a power cut leaves of another disk. Now and then nothing, or all, is kept.
     void cut_from(const Disk& other, uint64_t number) {
         constexpr unsigned KEPT[] = {0, 100, 50, 50, 25, 75, 5, 95};

@@ -110,6 +110,13 @@ void Sim::load_records(ht_trust trust) {
         const Sector& image = world_.fast.meta.read(meta_sector(sector));
         if (ht_load_records(&map_, &pair_, uuid_, sector, image.data(), trust, &dirty) != HT_OK)
             return fail("record sector " + std::to_string(sector) + " is refused");
+        for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
+            const u32 slot = sector * map_.geo.per_sector + nth;
+            ht_record record{};
+            ht_record_get(&map_.geo, image.data(), nth, &record);
+            if (slot < map_.geo.slots)
+                called_dirty_[slot] = ht_bits_any(record.dirty, 0, map_.geo.units);
+        }
     }
     for (u32 slot = 0; slot < map_.geo.slots; slot++) {
         ht_engine_append(&engine_, slot, ht_list_of(&map_, slot));
@@ -154,6 +161,7 @@ bool Sim::load(bool discard_dirty) {
     if (!fits()) return true;
     reset_map();
     changed_.assign(map_.geo.meta_sectors, false);
+    called_dirty_.assign(map_.geo.slots, false);
     load_records(trust);
     if (ok()) load_lost();
     if (pair_.differ && !world_.parted) fail("the pair's epochs differ");

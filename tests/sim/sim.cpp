@@ -172,6 +172,9 @@ void Sim::ask(Request& r) {
         r.stage = Stage::Apply;
         break;
     case HT_DO_HOME:
+        if (map_.mode >= HINTIER_MODE_BYPASS && r.req.op != HT_REQ_READ &&
+            r.req.op != HT_REQ_DISCARD && may_call_dirty(r.req.extent))
+            fail("the home of what fast may still call dirty is written without it");
         counts.home++;
         r.stage = Stage::Apply;
         break;
@@ -230,8 +233,25 @@ void Sim::check_refusal(const Request& r) {
     if (map_.mode < HINTIER_MODE_BYPASS) fail("a request fails with both devices alive");
     if (read && (a.slot == HT_NIL || !ht_bits_all(ht_slot_bits(&map_, a.slot, HT_DIRTY), from, to)))
         fail("a read of what home has fails");
-    if (!read && map_.mode == HINTIER_MODE_BYPASS && a.slot == HT_NIL)
+    if (!read && map_.mode == HINTIER_MODE_BYPASS &&
+        (a.slot == HT_NIL || (!ht_count_units(&map_, a.slot, HT_DIRTY) && !called_dirty_[a.slot])))
         fail("a write fails without a reason");
+}
+
+// R14: may a record call some unit of the extent dirty, when fast comes back after a cut?
+bool Sim::may_call_dirty(uint32_t extent) const {
+    bool dirty = false;
+    for (u32 sector = 0; sector < map_.geo.meta_sectors; sector++)
+        world_.fast.meta.each_possible(meta_sector(sector), [&](const Sector& found) {
+            alignas(8) const Sector image = found;
+            for (u32 nth = 0; nth < map_.geo.per_sector; nth++) {
+                ht_record record{};
+                dirty |= ht_record_get(&map_.geo, image.data(), nth, &record) == HT_OK &&
+                         record.used && record.extent == extent &&
+                         ht_bits_any(record.dirty, 0, map_.geo.units);
+            }
+        });
+    return dirty;
 }
 
 // R10: a piece that is refused because it was dropped. So it has to be, unless a discard came.

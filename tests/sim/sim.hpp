@@ -250,6 +250,7 @@ private:
     void apply(Request& r);
     bool end_piece(Request& r);
     void check_refusal(const Request& r);
+    bool may_call_dirty(uint32_t extent) const;
     void slot_failed(Request& r, const ht_request& piece, ht_ended& e);
     bool follow(Request& r, const ht_ended& e);
     bool next_piece(Request& r);
@@ -379,9 +380,12 @@ private:
     std::pair<uint32_t, uint32_t> discarded_{}; // extent and sector, newest
     bool suspect_ = false;                      // fast has failed a request
     std::vector<bool> changed_;                 // record sectors
-    std::vector<bool> being_written_;           // units of the tier
-    bool bulk_written_ = true;                  // since its last good flush
-    bool bulk_torn_ = false;                    // a destage has failed, and may have written a part
+    // Slots of which a record calls units dirty: the newest that was published, or one gathered
+    // since.
+    std::vector<bool> called_dirty_;
+    std::vector<bool> being_written_; // units of the tier
+    bool bulk_written_ = true;        // since its last good flush
+    bool bulk_torn_ = false;          // a destage has failed, and may have written a part
     bool draining_ = false;
     bool quiet_ = false; // nothing new, and no errors any more
     std::string failure_;

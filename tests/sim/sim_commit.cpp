@@ -50,6 +50,7 @@ void Sim::gather() {
             ht_record record{};
             const u32 needs = ht_record_gather(&map_, slot, commit_.protocol.homes, &record);
             all |= needs;
+            if (ht_bits_any(record.dirty, 0, map_.geo.units)) called_dirty_[slot] = true;
             if (needs & HT_GATHER_AGAIN) changed_[sector] = true;
             ht_record_put(&map_.geo, image.data(), nth, &record);
             records.push_back({record, needs != 0});
@@ -75,10 +76,13 @@ void Sim::publish_sector(u32 sector, const std::vector<Commit::Record>& records,
     for (u32 nth = 0; nth < records.size(); nth++) {
         const u32 slot = sector * map_.geo.per_sector + nth;
         if (slots_[slot].extent == HT_NIL || !records[nth].news) continue;
-        if (ok)
-            apply_acts(ht_record_publish(&map_, slot, &records[nth].record), slot);
-        else
+        if (!ok) {
             ht_record_revert(&map_, slot);
+            continue;
+        }
+        const ht_record& record = records[nth].record;
+        called_dirty_[slot] = ht_bits_any(record.dirty, 0, map_.geo.units);
+        apply_acts(ht_record_publish(&map_, slot, &record), slot);
     }
     if (!ok) changed_[sector] = true;
 }

@@ -293,6 +293,60 @@ TEST(Gone, HomesAreNotWrittenWhenBulkCannotSayThatItMovesOn) {
     EXPECT_EQ(bypass.begin(SmallMap::request(HT_REQ_WRITE, X, 0, 8)).verdict, HT_DO_HOME);
 }
 
+// R14, C7: what only a clean record claims is void with fast gone, and nothing of it is at stake.
+TEST(Gone, CleanUnitsThatAFaultHasDroppedAreWrittenHome) {
+    SmallMap m;
+    m.write(X, S, 0, 128);
+    m.destage(S);
+    const ht_request read = SmallMap::request(HT_REQ_READ, X, 0, 8);
+    const ht_answer a = m.begin(read);
+    ASSERT_EQ(a.verdict, HT_DO_FAST);
+    u32 act = 0;
+    EXPECT_TRUE(ht_slot_failed(&m.map, &read, S, true, &act));
+    m.end(read, a, false);
+    ht_record record{};
+    ht_record_gather(&m.map, S, true, &record);
+    ht_record_revert(&m.map, S);
+    m.map.mode = HINTIER_MODE_BYPASS;
+    for (const u32 from : {0U, 64U}) {
+        const ht_request w = SmallMap::request(HT_REQ_WRITE, X, from, from + 8);
+        const ht_answer home = m.begin(w);
+        EXPECT_EQ(home.verdict, HT_DO_HOME);
+        m.end(w, home);
+    }
+}
+
+// R14: whoever drained fast afterwards would bring back what its record calls dirty.
+TEST(Gone, NoHomeIsWrittenThatARecordMayCallDirty) {
+    const ht_request w = SmallMap::request(HT_REQ_WRITE, X, 0, 8);
+    for (const bool submitted : {false, true}) {
+        SmallMap m;
+        m.write(X, S, 0, 16);
+        m.commit(S);
+        ht_move move{};
+        bool clean = false;
+        ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+        ht_destage_finish(&m.map, &move, true, &clean);
+        ASSERT_TRUE(clean);
+        ht_record record{};
+        if (submitted) ht_record_gather(&m.map, S, true, &record);
+        m.map.mode = HINTIER_MODE_BYPASS;
+        EXPECT_EQ(m.begin(w).verdict, HT_DO_FAIL);
+        if (submitted) ht_record_revert(&m.map, S);
+        EXPECT_EQ(m.begin(w).verdict, HT_DO_FAIL);
+    }
+    SmallMap loaded;
+    ht_record dirty{};
+    dirty.used = true;
+    dirty.extent = X;
+    dirty.valid[0] = 3;
+    dirty.dirty[0] = 2;
+    ASSERT_EQ(ht_record_load(&loaded.map, S, &dirty, HT_TRUST_NONE), HT_OK);
+    loaded.map.mode = HINTIER_MODE_BYPASS;
+    EXPECT_EQ(loaded.begin(w).verdict, HT_DO_FAIL);
+    EXPECT_EQ(loaded.begin(SmallMap::request(HT_REQ_READ, X, 0, 16)).verdict, HT_DO_HOME);
+}
+
 TEST(Whole, BulkSaysSoNoMoreBeforeTheFirstDirtyWrite) {
     SmallMap m;
     m.map.bulk = HT_BULK_WHOLE;
