@@ -118,7 +118,7 @@ Parsed parse_sglang(std::string_view name) {
     const std::size_t run = hex_run(name);
     const auto hash = KvName::from_hex(name.substr(0, run));
     if (!hash) return {};
-    ParsedName parsed{.name = *hash, .adapter = &sglang};
+    ParsedName parsed{.name = hash->by_head(), .adapter = &sglang};
     std::string_view rest = name.substr(run);
     const std::string_view suffix = sglang.suffixes.front();
     const std::size_t end = rest.rfind(suffix);
@@ -244,13 +244,20 @@ KvName KvName::from_number(std::uint64_t number) {
     return name;
 }
 
+KvName KvName::by_head() const {
+    KvName name = *this;
+    name.by_head_ = true;
+    return name;
+}
+
 std::uint64_t KvName::object() const {
-    std::uint64_t low = 0;
-    for (std::size_t i = digits_ - min_digits; i < digits_; ++i) {
+    std::uint64_t id = 0;
+    const std::size_t first = by_head_ ? 0 : digits_ - min_digits;
+    for (std::size_t i = first; i < first + min_digits; ++i) {
         const unsigned digit = i % 2 ? packed_[i / 2] & 15U : packed_[i / 2] >> 4U;
-        low = low << 4U | digit;
+        id = id << 4U | digit;
     }
-    return low ? low : 1;
+    return id ? id : 1;
 }
 
 std::string KvName::hex() const {

@@ -11,8 +11,8 @@
 //                file_per_key_dir/<a-p>/<a-p>/<key> and kv_cache.data
 //   auto         whichever of these it is
 //
-// The integer that vLLM's KV events use for a block is the last 16 digits of its hash; it is the
-// object id everywhere in hintier.
+// The integer that a server's KV events use for a block is the object id everywhere in hintier: of
+// vLLM's the last 16 digits of its hash, of SGLang's the first 16.
 #pragma once
 
 #include <array>
@@ -33,7 +33,10 @@ public:
     static std::optional<KvName> from_hex(std::string_view digits);
     static KvName from_number(std::uint64_t number);
 
-    std::uint64_t object() const; // the last 16 digits; never 0, which means no object
+    // The id is the first 16 digits then.
+    KvName by_head() const;
+
+    std::uint64_t object() const; // 16 of the digits; never 0, which means no object
     std::string hex() const;
     std::size_t digits() const { return digits_; }
 
@@ -42,6 +45,7 @@ public:
 private:
     std::array<std::uint8_t, max_digits / 2> packed_{};
     std::uint8_t digits_ = 0;
+    bool by_head_ = false;
 };
 
 struct Adapter;

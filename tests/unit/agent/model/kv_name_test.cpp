@@ -82,6 +82,16 @@ TEST(Adapter, LmcacheKeysCarryTheChunkHash) {
     EXPECT_FALSE(lmcache.may_reap);
 }
 
+TEST(Adapter, ServersTakeTheirNumbersFromEitherEnd) {
+    const std::string hash = "0123456789abcdef" + std::string(32, '5') + "fedcba9876543210";
+    EXPECT_EQ(find_adapter("vllm-fs")->parse(hash + ".bin")->name.object(), 0xFEDCBA9876543210ULL);
+    EXPECT_EQ(find_adapter("sglang-file")->parse(hash + "_m.bin")->name.object(),
+              0x0123456789ABCDEFULL);
+    const KvName name = *KvName::from_hex(hash);
+    EXPECT_EQ(name.by_head().hex(), name.hex());
+    EXPECT_EQ(KvName::from_number(7).by_head().object(), 7U);
+}
+
 TEST(Adapter, SglangNamesHoldModelAndRanks) {
     const Adapter& sglang = *find_adapter("sglang-file");
     const std::string hash(64, 'b');
@@ -106,7 +116,7 @@ TEST(Adapter, SglangNamesHoldModelAndRanks) {
         const std::string name = hash + one.tail;
         const auto parsed = sglang.parse(name);
         ASSERT_TRUE(parsed) << one.tail;
-        EXPECT_EQ(parsed->name, *KvName::from_hex(hash));
+        EXPECT_EQ(parsed->name, KvName::from_hex(hash)->by_head());
         EXPECT_FALSE(parsed->temporary);
         EXPECT_EQ(parsed->model, one.model) << one.tail;
         EXPECT_EQ(parsed->pool, one.pool) << one.tail;

@@ -86,6 +86,31 @@ TEST(KvEvents, MapForm) {
     EXPECT_EQ(decode(batch_array({event}))->events.size(), 1U);
 }
 
+// SGLang's events have fewer members, its batches no rank; a block's number is signed, and made of
+// the first digits of the hash that its file is called by.
+TEST(KvEvents, SglangsAreTheSameWithLess) {
+    const std::string hash = "f0e1d2c3b4a59687000000000000000000000000000000000000000000000042";
+    const std::string number = "\xD3" + big(0xF0E1D2C3B4A59687ULL, 8);
+    const std::string payload =
+        pack_array({pack_real(1.76e9),
+                    pack_array({pack_array({pack_text("BlockStored"), pack_array({number}), pack(5),
+                                            hashes({1, 2}), pack(64), pack_nil()}),
+                                pack_array({pack_text("BlockRemoved"), pack_array({number})}),
+                                pack_array({pack_text("AllBlocksCleared")})})});
+    const auto batch = decode(payload);
+    ASSERT_TRUE(batch) << batch.error().text;
+    EXPECT_FALSE(batch->rank);
+    ASSERT_EQ(batch->events.size(), 3U);
+    EXPECT_EQ(batch->events[0].block_tokens, 64U);
+    EXPECT_EQ(batch->events[0].parent->object(), 5U);
+    EXPECT_EQ(batch->events[0].medium, "");
+    EXPECT_EQ(batch->events[1].kind, KvEvent::Kind::removed);
+    const auto file = find_adapter("sglang-file")->parse(hash + "_model_0_2.bin");
+    ASSERT_TRUE(file);
+    EXPECT_EQ(batch->events[0].blocks.at(0).object(), file->name.object());
+    EXPECT_EQ(batch->events[1].blocks.at(0).object(), file->name.object());
+}
+
 TEST(KvEvents, HashesAreNumbersOfAnySignOrBytes) {
     std::string sha;
     for (int i = 0; i < 32; ++i) {
