@@ -29,8 +29,27 @@ constexpr const char* schema =
     "CREATE INDEX link_at ON link(at);"
     "CREATE TABLE hazard(one INTEGER PRIMARY KEY CHECK(one = 1), cells BLOB NOT NULL);";
 
+// With an errno when the place is at fault, without one when the file's contents are: these are
+// put aside, and a full disk costs nothing that is on it.
 Failure db_failure(sqlite3* db) {
-    return failure(sqlite3_errmsg(db), EIO);
+    int code = 0;
+    switch (sqlite3_errcode(db) & 0xff) {
+    case SQLITE_FULL:
+        code = ENOSPC;
+        break;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
+        code = EIO;
+        break;
+    default:
+        break;
+    }
+    return failure(sqlite3_errmsg(db), code);
 }
 
 Result<void> execute(sqlite3* db, const char* sql) {
@@ -109,7 +128,7 @@ Result<std::unique_ptr<Learned>> Learned::open(const Config& config) {
     std::unique_ptr<Learned> learned(new Learned(config));
     auto opened = learned->open_db();
     if (opened) opened = learned->read();
-    if (!opened && std::filesystem::exists(config.file)) {
+    if (!opened && !opened.error().code && std::filesystem::exists(config.file)) {
         log::warning("{}: {}; put aside as {}.damaged, learning begins anew", config.file,
                      opened.error().text, config.file);
         learned->db_.reset();

@@ -152,6 +152,21 @@ TEST_F(LearnedTest, AFullDiskCostsLearningAndNothingElse) {
     EXPECT_EQ(learned->written(), 1U);
 }
 
+// It may not open then; but what is in the file stays where it is.
+TEST_F(LearnedTest, AFullDiskAtTheStartPutsNothingAside) {
+    fill(1000);
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &none);
+    EXPECT_FALSE(Learned::open({file_.string(), 1'000'000})) << "no journal can be made";
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_FALSE(fs::exists(aside()));
+    EXPECT_EQ(open()->links().size(), 1000U);
+}
+
 TEST_F(LearnedTest, NoDirectoryIsAnErrorWithItsName) {
     const auto learned = Learned::open({"/nonexistent/learned.db", 1000});
     ASSERT_FALSE(learned);
