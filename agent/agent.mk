@@ -11,9 +11,11 @@ AGENT_LIB := $(B)/agent/libagent.a
 AGENT_CPPFLAGS := $(CPPFLAGS_COMMON) -I$(B) -isystem /usr/include/libnl3 \
 	-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1
 AGENT_CXXFLAGS := $(CXXFLAGS_COMMON)
-AGENT_LIBS := -lbpf -lnl-genl-3 -lnl-3 -ltomlplusplus -lsystemd -lzmq -lsqlite3 -lfmt
+AGENT_LIBS := -lbpf -lelf -lnl-genl-3 -lnl-3 -ltomlplusplus -lsystemd -lzmq -lsqlite3 -lfmt
 
-$(B)/agent/source/bpf_source.o $(B)/agent/source/io_counter.o: $(BPF_SKELS)
+AGENT_BPF_OBJS := $(addprefix agent/source/,bpf_source.o io_counter.o call_source.o fill_source.o)
+
+$(addprefix $(B)/,$(AGENT_BPF_OBJS)): $(BPF_SKELS)
 
 $(AGENT_OBJS) $(B)/agent/hintierd.o: $(B)/%.o: %.cpp
 	$(call say,CXX,$<)
@@ -39,7 +41,7 @@ AGENT_TEST_OBJS := $(AGENT_TEST_SRCS:%.cpp=$(B)/san/%.o)
 AGENT_SAN_OBJS := $(AGENT_SRCS:%.cpp=$(B)/san/%.o)
 AGENT_SANFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 
-$(B)/san/agent/source/bpf_source.o $(B)/san/agent/source/io_counter.o: $(BPF_SKELS)
+$(addprefix $(B)/san/,$(AGENT_BPF_OBJS)): $(BPF_SKELS)
 
 $(AGENT_SAN_OBJS): $(B)/san/%.o: %.cpp
 	$(call say,CXX,$< (sanitized))

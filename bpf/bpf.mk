@@ -2,7 +2,7 @@
 #
 # BPF programs: CO-RE objects and the skeletons that the agent loads them by.
 
-BPF_PROGS := files io
+BPF_PROGS := files io calls fills
 BPF_SKELS := $(BPF_PROGS:%=$(B)/bpf/%.skel.h)
 BPF_ARCH := $(patsubst x86_64,x86,$(shell uname -m))
 BPF_CFLAGS := -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \

@@ -47,6 +47,18 @@ struct pt_regs {
 	unsigned long orig_ax;
 	unsigned long di;
 	unsigned long si;
+	unsigned long sp;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct folio {
+	unsigned long flags;
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned int _folio_nr_pages; /* of a large one; newer kernels call it otherwise */
 };
 
 struct task_struct {

@@ -54,10 +54,22 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
         if (!opened) return Failure(std::move(opened.error()));
         bpf = std::move(*opened);
     }
+    std::unique_ptr<CallSource> calls;
+    if (!config.probes.empty()) {
+        auto opened = CallSource::open();
+        if (!opened) return Failure(std::move(opened.error()));
+        calls = std::move(*opened);
+    }
+    std::unique_ptr<FillSource> fills;
+    if (!config.models.empty()) {
+        auto opened = FillSource::open();
+        if (!opened) return Failure(std::move(opened.error()));
+        fills = std::move(*opened);
+    }
     auto kernel = KernelSource::open();
     if (!kernel) return Failure(std::move(kernel.error()));
-    std::unique_ptr<Agent> agent(
-        new Agent(config, options, clock, std::move(bpf), std::move(*kernel)));
+    std::unique_ptr<Agent> agent(new Agent(config, options, clock, std::move(bpf), std::move(calls),
+                                           std::move(fills), std::move(*kernel)));
     for (const KvEventConfig& one : config.kv_events) {
         for (std::uint32_t rank = 0; rank < one.ranks; ++rank) {
             auto source = KvEventSource::open(one, rank, clock);
@@ -67,22 +79,31 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
     }
     if (!config.learned.file.empty()) {
         auto learned = Learned::open(config.learned);
-        if (!learned) return Failure(std::move(learned.error()).within("learned"));
-        agent->learned_ = std::move(*learned);
-        if (agent->planner_.worth.restore(agent->learned_->hazard())) {
-            log::info("what was learned of {} reads is known again",
-                      agent->planner_.worth.liveness().model().hazard().reads());
+        if (learned) {
+            agent->learned_ = std::move(*learned);
+        } else {
+            log::warning("learned: {}; nothing is kept until hintierd starts again",
+                         learned.error().text);
         }
+    }
+    if (agent->learned_ && agent->planner_.worth.restore(agent->learned_->hazard())) {
+        log::info("what was learned of {} reads is known again",
+                  agent->planner_.worth.liveness().model().hazard().reads());
     }
     agent->refresh_tiers();
     (void)agent->roots_.check();
+    agent->check_probes();
+    agent->models_.check();
     return agent;
 }
 
 Agent::Agent(const Config& config, const Options& options, const Clock& clock,
-             std::unique_ptr<BpfSource> bpf, std::unique_ptr<KernelSource> kernel)
+             std::unique_ptr<BpfSource> bpf, std::unique_ptr<CallSource> calls,
+             std::unique_ptr<FillSource> fills, std::unique_ptr<KernelSource> kernel)
     : config_(config), options_(options), clock_(clock), started_(clock.now()),
-      bpf_(std::move(bpf)), kernel_(std::move(kernel)), world_(config.world, config.roots),
+      bpf_(std::move(bpf)), kernel_(std::move(kernel)), calls_(std::move(calls)),
+      fills_(std::move(fills)), probes_said_(config.probes.size()),
+      models_(config.models, fills_.get()), world_(config.world, config.roots),
       planner_(config.rules), tiers_(*kernel_, config.trace.io), roots_(world_.roots(), bpf_.get()),
       dirs_(paths_of(config.roots)),
       // Without a tier to talk to, the filesystem's own device stands for one.
@@ -108,6 +129,11 @@ void Agent::arm_files() {
 void Agent::on_files() {
     bpf_->drain(*this);
     executor_.carry_out(clock_.now());
+    const Nanos now = clock_.now();
+    for (const Nanos at : burst_) {
+        delays_.add(now - at);
+    }
+    burst_.clear();
 }
 
 void Agent::on_kernel() {
@@ -138,8 +164,10 @@ void Agent::on_kv_events() {
 void Agent::on_tick() {
     on_kv_events(); // replays that wait, and what a full drain has left
     if (bpf_) {
-        bpf_->drain(*this); // what was not urgent, so that rules judge by the latest
+        on_files(); // what was not urgent, so that rules judge by the latest
     }
+    if (calls_) calls_->drain(*this);
+    if (fills_) fills_->drain(*this);
     const Nanos now = clock_.now();
     if (roots_.scanning()) {
         const double share = std::chrono::duration<double>(config_.agent.tick).count();
@@ -194,6 +222,8 @@ void Agent::on_recheck() {
     if (roots_.check()) {
         layout_.forget_devices(); // a device number may mean another device now
     }
+    check_probes();
+    models_.check();
     if (tiers_.all().empty()) {
         refresh_tiers(); // in case its coming has been missed
     }
@@ -207,6 +237,8 @@ void Agent::event(const Event& event) {
 void Agent::apply(const Event& event, bool at_start) {
     ++events_;
     recorder_.write(event);
+    processes_.apply(event);
+    if (event.kind == EventKind::filled) models_.apply(event);
     const Change change = world_.apply(event);
     switch (change.kind) {
     case Change::Kind::none:
@@ -228,6 +260,10 @@ void Agent::apply(const Event& event, bool at_start) {
                             (change.kind == Change::Kind::asked && change.run == 1))) {
         const Object& object = world_.object(change.object);
         if (object.before) learned_->link(object.id, object.before);
+    }
+    if (!at_start && (change.kind == Change::Kind::appeared || change.kind == Change::Kind::asked ||
+                      change.kind == Change::Kind::opened)) {
+        burst_.push_back(event.time);
     }
     planner_.observe(world_, change, event.time, at_start);
 }
@@ -289,6 +325,23 @@ void Agent::refresh_tiers() {
         if (now == tiers_.all().end() || now->second.uuid != tier.uuid) {
             sink_->forget(device);
         }
+    }
+}
+
+// Libraries come late, and are replaced: what has changed is said once.
+void Agent::check_probes() {
+    for (std::size_t i = 0; i < config_.probes.size(); ++i) {
+        const std::string& path = config_.probes[i];
+        const auto watched = calls_->watch(path);
+        std::string said = watched ? fmt::format("{} functions", *watched) : watched.error().text;
+        if (said == probes_said_[i]) continue;
+        probes_said_[i] = said;
+        if (!watched)
+            log::warning("probe: {}; waiting for it", said);
+        else if (!*watched)
+            log::warning("probe: {} has none of the functions that tell phases", path);
+        else
+            log::info("probe: {}: {} watched", path, said);
     }
 }
 

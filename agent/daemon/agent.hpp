@@ -8,12 +8,16 @@
 
 #include "agent/daemon/config.hpp"
 #include "agent/daemon/control.hpp"
+#include "agent/daemon/delays.hpp"
 #include "agent/daemon/executor.hpp"
+#include "agent/daemon/models.hpp"
+#include "agent/daemon/processes.hpp"
 #include "agent/daemon/recorder.hpp"
 #include "agent/daemon/roots.hpp"
 #include "agent/daemon/tiers.hpp"
 #include "agent/plan/restore.hpp"
 #include "agent/plan/speech.hpp"
+#include "agent/source/call_source.hpp"
 
 namespace hintier {
 
@@ -39,6 +43,9 @@ public:
     void on_tick();
     void on_recheck();
 
+    // What the tiers and the agent have done, in Prometheus' text format.
+    std::string metrics();
+
     Answer session_started(const Peer& peer, const Spoken& spoken) override;
     Answer session_resumes(const Peer& peer, const Spoken& spoken) override;
     Answer session_ended(const Peer& peer, const Spoken& spoken) override;
@@ -50,11 +57,13 @@ public:
     Answer status() override;
     Answer explain(std::string_view file) override;
     Answer heat(std::size_t most) override;
+    Answer models(std::size_t most) override;
     Answer stop_reaping(const Peer& peer) override;
 
 private:
     Agent(const Config& config, const Options& options, const Clock& clock,
-          std::unique_ptr<BpfSource> bpf, std::unique_ptr<KernelSource> kernel);
+          std::unique_ptr<BpfSource> bpf, std::unique_ptr<CallSource> calls,
+          std::unique_ptr<FillSource> fills, std::unique_ptr<KernelSource> kernel);
 
     void event(const Event& event) override;
     void tier_event(const TierEvent& event) override;
@@ -73,6 +82,7 @@ private:
                                           const std::vector<std::string_view>& names) const;
     Result<Words> words_of(const Peer& peer, Words::Kind kind, const Spoken& spoken) const;
     Result<Speech::Outcome> hear(const Peer& peer, Words::Kind kind, const Spoken& spoken);
+    void check_probes();
     void sample_reads(Nanos now);
     void recall(const Event& seen);
     void keep(Nanos now);
@@ -83,6 +93,11 @@ private:
     Nanos started_;
     std::unique_ptr<BpfSource> bpf_; // nullptr: files are not watched
     std::unique_ptr<KernelSource> kernel_;
+    std::unique_ptr<CallSource> calls_;    // nullptr: no [[probe]]
+    std::unique_ptr<FillSource> fills_;    // nullptr: no [[model]]
+    std::vector<std::string> probes_said_; // what was said of each probe last
+    Models models_;
+    Processes processes_;
     std::vector<std::unique_ptr<KvEventSource>> kv_events_;
     World world_;
     Planner planner_;
@@ -101,6 +116,8 @@ private:
     bool refresh_ = false;  // tiers have come or gone: ask again
     bool scanning_ = false; // events come from reading a root
     std::uint64_t events_ = 0;
+    std::vector<Nanos> burst_; // times of the events that may become hints now
+    Delays delays_;            // from such an event to the end of the hints of its burst
     std::uint64_t lost_told_ = 0;
     using Outcomes = std::array<std::uint64_t, HINTIER_FETCHES>;
     Outcomes fetch_outcomes_{};    // of what the chain rule asked for

@@ -12,6 +12,7 @@
 #include "agent/base/log.hpp"
 #include "agent/base/task.hpp"
 #include "agent/daemon/control_server.hpp"
+#include "agent/daemon/metrics_server.hpp"
 
 namespace hintier {
 
@@ -139,6 +140,13 @@ Result<void> run_app(const Config& config, const Agent::Options& options) {
     net::io_context io(1);
     auto server = ControlServer::open(io, config.control, **agent);
     if (!server) return Failure(std::move(server.error()));
+    std::unique_ptr<MetricsServer> metrics;
+    if (!config.metrics.listen.empty()) {
+        auto opened = MetricsServer::open(io, config.metrics, [&] { return (*agent)->metrics(); });
+        if (!opened) return Failure(std::move(opened.error()));
+        metrics = std::move(*opened);
+        log::info("metrics at {}", config.metrics.listen);
+    }
     Loop loop(io, config, **agent);
     loop.start();
     log::info("ready, control socket {}", config.control.socket);

@@ -219,6 +219,13 @@ void read_trace(Table in, Config::Trace& ret) {
     in.done();
 }
 
+void read_metrics(Table in, MetricsConfig& ret) {
+    in.text("listen", ret.listen);
+    in.number("max_connections", ret.max_connections);
+    in.check(ret.validate());
+    in.done();
+}
+
 void read_learned(Table in, Learned::Config& ret) {
     in.text("file", ret.file);
     in.number("max_links", ret.max_links);
@@ -310,6 +317,14 @@ KvEventConfig read_kv_events(Table in) {
     return ret;
 }
 
+std::string read_path(Table in) {
+    std::string path;
+    in.text("path", path);
+    if (!path.starts_with('/')) in.fail("path", "must be an absolute path");
+    in.done();
+    return path;
+}
+
 Root read_root(Table in, bool reaper) {
     Root root;
     std::string adapter = "auto";
@@ -351,6 +366,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     read_control(top.table("control"), config.control);
     read_agent(top.table("agent"), config.agent);
     read_trace(top.table("trace"), config.trace);
+    read_metrics(top.table("metrics"), config.metrics);
     read_learned(top.table("learned"), config.learned);
     read_world(top.table("world"), config.world);
     Table rules = top.table("rules");
@@ -365,6 +381,15 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     for (Table& one : top.tables("kv_events")) {
         config.kv_events.push_back(read_kv_events(one));
         if (config.kv_events.size() > 64) one.fail("endpoint", "is one too many");
+    }
+
+    constexpr std::size_t most_paths = 64;
+    for (const auto& [key, list] :
+         {std::pair("probe", &config.probes), std::pair("model", &config.models)}) {
+        for (Table& one : top.tables(key)) {
+            list->push_back(read_path(one));
+            if (list->size() > most_paths) one.fail("path", "is one too many");
+        }
     }
 
     std::set<std::string> paths;

@@ -13,6 +13,7 @@
 #include "agent/base/log.hpp"
 #include "agent/base/result.hpp"
 #include "agent/daemon/learned.hpp"
+#include "agent/daemon/metrics_config.hpp"
 #include "agent/model/world.hpp"
 #include "agent/plan/planner.hpp"
 #include "agent/plan/restore.hpp"
@@ -44,12 +45,15 @@ struct Config {
         std::uint32_t ring_bytes = 1 << 20;
     } trace;
 
+    MetricsConfig metrics;
     Learned::Config learned;
     World::Config world;
     Planner::Config rules;
     RestoreConfig restore;
     std::vector<Root> roots;
     std::vector<KvEventConfig> kv_events;
+    std::vector<std::string> probes; // libraries and binaries whose calls are watched
+    std::vector<std::string> models; // files whose fills are watched
 };
 
 Result<Config> parse_config(std::string_view text, const std::string& file_name);

@@ -181,6 +181,12 @@ Result<Json> heat(Asked& asked) {
     return asked.service.heat(std::min<std::uint64_t>(most, max_regions));
 }
 
+Result<Json> models(Asked& asked) {
+    const std::uint64_t most = asked.in.needed_number("most");
+    if (auto fine = asked.in.done(); !fine) return Failure(std::move(fine.error()));
+    return asked.service.models(std::min<std::uint64_t>(most, max_regions));
+}
+
 struct Op {
     std::string_view name;
     Result<Json> (*run)(Asked&);
@@ -200,6 +206,7 @@ constexpr Op ops[] = {
     {"advise", advise},
     {"explain", explain},
     {"heat", heat},
+    {"models", models},
     {"record", record},
     {"record_stop", [](Asked& asked) { return asked.service.record_stop(asked.peer); }},
     {"stop_reaping", [](Asked& asked) { return asked.service.stop_reaping(asked.peer); }},

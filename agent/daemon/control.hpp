@@ -36,10 +36,14 @@
 //   {"op":"status"}
 //       → {"ok":true, …}: module, tiers, roots, model, rules, hints, trace; see status.cpp
 //   {"op":"explain","file":"<file name or path>"}
-//       → {"ok":true,"object":"<id>","depth":…,"before":…,"after":…,"files":[…],"why":"…"}, and
+//       → {"ok":true,"object":"<id>","depth":…,"before":…,"after":…,"files":[…],"session":"…",
+//         "why":"…"}, the last hint "hint": {"verb":…,"reason":…,"ago_s":…} if there was one, and
 //         with rules.worth "worth": {"chance":<of being read again>,"drop":…, …}
 //   {"op":"heat","most":<number, at most 1000>}
 //       → {"ok":true,"region_bytes":…,"regions":[{"tier":"253:0","offset":…,"reads":…,…}]}
+//   {"op":"models","most":<number, at most 1000>}
+//       → {"ok":true,"models":[{"path":…,"known":…,"filled":<bytes>,"roles":{…},
+//         "experts":[{"layer":…,"expert":…,"bytes":…,"filled":…},…]},…]}, the most filled first
 //   {"op":"record","most":<bytes>,"fds":1}
 //       Writes what comes in to the file whose descriptor comes with the line; see
 //       source/recording.hpp. Root only.
@@ -116,6 +120,7 @@ public:
     virtual Answer status() = 0;
     virtual Answer explain(std::string_view file) = 0;
     virtual Answer heat(std::size_t most) = 0;
+    virtual Answer models(std::size_t most) = 0;
     virtual Answer stop_reaping(const Peer& peer) = 0;
 };
 

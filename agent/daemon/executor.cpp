@@ -9,7 +9,7 @@ namespace hintier {
 
 namespace {
 
-constexpr std::size_t max_reasons = 65'536;
+constexpr std::size_t max_last_hints = 65'536;
 
 } // namespace
 
@@ -74,16 +74,16 @@ Reason Executor::fetched_for(std::uint64_t cookie) const {
                                                               : Reason::none;
 }
 
-Reason Executor::reason_of(std::uint64_t object) const {
-    const auto it = reasons_.find(object);
-    return it == reasons_.end() ? Reason::none : it->second;
+Executor::LastHint Executor::last_hint(std::uint64_t object) const {
+    const auto it = last_hints_.find(object);
+    return it == last_hints_.end() ? LastHint() : it->second;
 }
 
 void Executor::prepare(const Advice& advice, Nanos now) {
-    if (reasons_.size() >= max_reasons) {
-        reasons_.clear();
+    if (last_hints_.size() >= max_last_hints) {
+        last_hints_.clear();
     }
-    reasons_[advice.object] = advice.reason;
+    last_hints_[advice.object] = {advice.reason, advice.verb, now};
     const auto found = layout_.find(advice.place.file, advice.place.root);
     if (!found) {
         const Error& error = found.error();

@@ -46,8 +46,13 @@ public:
     // Did this daemon ask for the fetch with this cookie, and for which reason? One before it may
     // have: none.
     Reason fetched_for(std::uint64_t cookie) const;
-    // Why the object got its last hint; of the last many objects.
-    Reason reason_of(std::uint64_t object) const;
+    // The last hint for the object; of the last many objects.
+    struct LastHint {
+        Reason reason = Reason::none;
+        Advice::Verb verb = Advice::Verb::classify;
+        Nanos at{};
+    };
+    LastHint last_hint(std::uint64_t object) const;
 
 private:
     static constexpr unsigned reason_shift = 56; // of a cookie: the rest is a number
@@ -71,7 +76,7 @@ private:
     std::unordered_map<std::uint32_t, std::vector<hintier_hint>> hints_; // by tier; keep their room
     Complaints complaints_;
     Counts counts_;
-    std::unordered_map<std::uint64_t, Reason> reasons_;
+    std::unordered_map<std::uint64_t, LastHint> last_hints_;
 };
 
 // One range of a file as a hint; everything but the verb's own members.

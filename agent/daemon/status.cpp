@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon answers operators on its control socket; see control.hpp.
+#include <algorithm>
+#include <map>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -93,7 +96,73 @@ Json kv_events_json(const std::vector<std::unique_ptr<KvEventSource>>& sources) 
     return all;
 }
 
+Json processes_json(const Processes& processes) {
+    constexpr const char* call_names[Processes::calls] = {"", "decode", "encode", "state_save",
+                                                          "state_load"};
+    Json all = Json::array();
+    for (const auto& [pid, process] : processes.all()) {
+        Json calls = Json::object();
+        for (std::size_t i = 1; i < Processes::calls; ++i) {
+            calls[call_names[i]] = process.entered[i];
+        }
+        all.push_back({{"pid", pid},
+                       {"name", process.name},
+                       {"files", process.files},
+                       {"calls", calls},
+                       {"tokens", process.tokens},
+                       {"inside", call_names[static_cast<std::size_t>(process.inside)]}});
+    }
+    return all;
+}
+
+// How much of each role came in, and the experts of which most did.
+Json model_json(const Models::Model& model, std::size_t most) {
+    Json json = {{"path", model.path}, {"known", model.known}, {"filled", model.filled}};
+    if (!model.known) {
+        json["wrong"] = model.wrong;
+        return json;
+    }
+    json["layers"] = model.files.layers;
+    json["experts_of_layer"] = model.files.experts;
+    std::array<std::uint64_t, roles> by_role{};
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> sums;
+    for (const ModelPart& part : model.parts) {
+        by_role[static_cast<std::size_t>(part.role)] += part.filled;
+        if (part.role != Role::expert) continue;
+        auto& [bytes, filled] = sums[{part.layer, part.expert}];
+        bytes += part.bytes;
+        filled += part.filled;
+    }
+    for (std::size_t i = 0; i < roles; ++i) {
+        if (by_role[i]) {
+            json["roles"][std::string(role_name(static_cast<Role>(i)))] = by_role[i];
+        }
+    }
+    std::vector<std::pair<decltype(sums)::key_type, decltype(sums)::mapped_type>> experts(
+        sums.begin(), sums.end());
+    std::stable_sort(experts.begin(), experts.end(), [](const auto& a, const auto& b) {
+        return a.second.second > b.second.second;
+    });
+    if (experts.size() > most) experts.resize(most);
+    json["experts"] = Json::array();
+    for (const auto& [which, sum] : experts) {
+        json["experts"].push_back({{"layer", which.first},
+                                   {"expert", which.second},
+                                   {"bytes", sum.first},
+                                   {"filled", sum.second}});
+    }
+    return json;
+}
+
 } // namespace
+
+Result<Json> Agent::models(std::size_t most) {
+    Json all = Json::array();
+    for (const Models::Model& model : models_.all()) {
+        all.push_back(model_json(model, most));
+    }
+    return Json{{"models", all}, {"lost", fills_ ? fills_->lost() : 0}};
+}
 
 Result<Json> Agent::status() {
     Json tiers = Json::array();
@@ -141,6 +210,11 @@ Result<Json> Agent::status() {
         {"announce",
          {{"fetched", planner_.announce.fetched()},
           {"outcomes", outcomes_json(announce_outcomes_)}}},
+        {"processes", processes_json(processes_)},
+        {"delay",
+         {{"events", delays_.count()},
+          {"p50_ns", delays_.quantile(0.5).count()},
+          {"p99_ns", delays_.quantile(0.99).count()}}},
         {"recording", recorder_.on()},
         {"kv_events", kv_events_json(kv_events_)},
         {"load", {{"files", done.loads}}},
@@ -158,7 +232,11 @@ Result<Json> Agent::status() {
           {"fetch", sent.by_verb[HINTIER_VERB_FETCH]},
           {"off_tier", done.off_tier},
           {"vanished", done.vanished}}},
-        {"trace", {{"events", events_}, {"lost", bpf_ ? bpf_->lost() : 0}}},
+        {"trace",
+         {{"events", events_},
+          {"lost", bpf_ ? bpf_->lost() : 0},
+          {"calls_lost", calls_ ? calls_->lost() : 0},
+          {"fills_lost", fills_ ? fills_->lost() : 0}}},
     };
     if (learned_) {
         json["learned"] = {{"links_read", learned_->links().size()},
@@ -213,7 +291,15 @@ Result<Json> Agent::explain(std::string_view file) {
         {"idle_s",
          std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - object.touched).count()},
         {"files", files},
-        {"why", std::string(describe(executor_.reason_of(object.id)))}};
+        {"session", speech_.sessions().of(object.id)}};
+    const Executor::LastHint hint = executor_.last_hint(object.id);
+    json["why"] = std::string(describe(hint.reason));
+    if (hint.reason != Reason::none) {
+        const auto ago = std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - hint.at);
+        json["hint"] = {{"verb", hint.verb == Advice::Verb::fetch ? "fetch" : "classify"},
+                        {"reason", std::string(describe(hint.reason))},
+                        {"ago_s", ago.count()}};
+    }
     if (const auto judged = planner_.worth.judge(world_, index, clock_.now())) {
         const GroupKey group = Hazard::key(judged->group);
         json["worth"] = {{"chance", judged->chance}, {"drop", judged->drop}, {"ended", group.ended},

@@ -29,7 +29,13 @@ enum class EventKind : std::uint8_t {
     exited,   // process `pid` has ended
     seen,     // `file` was there when a root was read
     stored,   // a server has computed the block with the digits `name`; it follows `before`
+    called,   // process `pid` has entered function `call` of an inference library
+    returned, // and has left it
+    filled,   // `bytes` of `file` came into the page cache, somewhere in the region at `offset`
 };
+
+// Functions of inference libraries that tell what a process is at.
+enum class Call : std::uint8_t { none, decode, encode, state_save, state_load };
 
 struct Event {
     EventKind kind = EventKind::opened;
@@ -45,6 +51,10 @@ struct Event {
     FileId parent{};            // directory of `name`
     std::uint64_t replaced = 0; // renamed: inode that `name` meant before
     std::uint64_t before = 0;   // stored: object id of the block before it, or 0
+    Call call = Call::none;     // called, returned
+    std::uint32_t tokens = 0;   // called: decode or encode: of the batch
+    std::uint64_t offset = 0;   // filled: in the file
+    std::uint64_t bytes = 0;    // filled
     std::string_view name;      // last component
 };
 

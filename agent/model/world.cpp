@@ -36,6 +36,10 @@ Change World::apply(const Event& event) {
     if (event.kind == EventKind::exited) return on_exited(event);
     if (event.kind == EventKind::unlinked) return on_unlinked(event.file);
     if (event.kind == EventKind::stored) return on_stored(event);
+    if (event.kind == EventKind::called || event.kind == EventKind::returned ||
+        event.kind == EventKind::filled) {
+        return {}; // of processes and models, not of KV objects
+    }
     if (event.root >= roots_.size()) return {};
     if (event.kind == EventKind::renamed) return on_renamed(event);
 

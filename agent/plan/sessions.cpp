@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/plan/sessions.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <unordered_set>
 
@@ -61,6 +62,14 @@ void Sessions::forget(const std::string& name) {
     if (const auto known = by_name_.find(name); known != by_name_.end()) {
         erase(known->second);
     }
+}
+
+std::string Sessions::of(std::uint64_t object) const {
+    for (auto entry = order_.rbegin(); entry != order_.rend(); ++entry) {
+        const auto& objects = entry->session.objects;
+        if (std::find(objects.begin(), objects.end(), object) != objects.end()) return entry->name;
+    }
+    return {};
 }
 
 void Sessions::erase(Order::iterator entry) {

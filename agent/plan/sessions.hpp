@@ -35,6 +35,8 @@ public:
                       const std::vector<std::uint64_t>& objects);
     Result<const Session*> find(const std::string& name, std::uint32_t teller) const;
     void forget(const std::string& name);
+    // The session told of last that holds the object; empty: none. Looks at all of them.
+    std::string of(std::uint64_t object) const;
 
     std::size_t size() const { return by_name_.size(); }
     std::size_t objects() const { return objects_; }

@@ -58,16 +58,54 @@ bool parse_tier(nlattr* nest, TierInfo& tier) {
     tier.free = get_u64(attrs, HINTIER_A_DEV_FREE);
     tier.dirty = get_u64(attrs, HINTIER_A_DEV_DIRTY);
     tier.clean = get_u64(attrs, HINTIER_A_DEV_CLEAN);
+    tier.lost = get_u64(attrs, HINTIER_A_DEV_LOST);
     return tier.device != 0;
 }
 
-void parse_counters(nlattr* nest, TierStats& stats) {
-    nlattr* attrs[HINTIER_A_STAT_MAX + 1];
-    if (!nest || nla_parse_nested(attrs, HINTIER_A_STAT_MAX, nest, nullptr) < 0) return;
-    if (nlattr* counters = attrs[HINTIER_A_STAT_COUNTERS]) {
-        const auto bytes = std::min<std::size_t>(static_cast<std::size_t>(nla_len(counters)),
-                                                 sizeof(stats.counters));
-        std::memcpy(stats.counters.data(), nla_data(counters), bytes);
+std::uint8_t get_u8(nlattr** attrs, int type) {
+    return attrs[type] && nla_len(attrs[type]) >= 1 ? nla_get_u8(attrs[type]) : 0;
+}
+
+template <std::size_t N>
+void get_array(nlattr* attr, std::array<std::uint64_t, N>& ret) {
+    if (!attr) return;
+    const auto bytes = std::min(static_cast<std::size_t>(nla_len(attr)), sizeof(ret));
+    std::memcpy(ret.data(), nla_data(attr), bytes);
+}
+
+void parse_io(nlattr* nest, TierStats& stats) {
+    nlattr* attrs[HINTIER_A_IO_MAX + 1];
+    if (nla_parse_nested(attrs, HINTIER_A_IO_MAX, nest, nullptr) < 0) return;
+    const std::uint8_t op = get_u8(attrs, HINTIER_A_IO_OP);
+    const std::uint8_t outcome = get_u8(attrs, HINTIER_A_IO_OUTCOME);
+    if (nla_type(nest) == HINTIER_A_STAT_IO) {
+        stats.io.push_back({op, outcome, get_u8(attrs, HINTIER_A_IO_CLASS),
+                            get_u64(attrs, HINTIER_A_IO_COUNT),
+                            get_u64(attrs, HINTIER_A_IO_BYTES)});
+    } else {
+        TierStats::Latency& latency = stats.latency.emplace_back();
+        latency.op = op;
+        latency.outcome = outcome;
+        get_array(attrs[HINTIER_A_IO_HISTOGRAM], latency.buckets);
+    }
+}
+
+void parse_counts(nlattr* nest, TierStats& stats) {
+    nlattr* entry = nullptr;
+    int remaining = 0;
+    if (!nest) return;
+    nla_for_each_nested(entry, nest, remaining) {
+        switch (nla_type(entry)) {
+        case HINTIER_A_STAT_COUNTERS:
+            get_array(entry, stats.counters);
+            break;
+        case HINTIER_A_STAT_IO:
+        case HINTIER_A_STAT_LATENCY:
+            parse_io(entry, stats);
+            break;
+        default:
+            break;
+        }
     }
 }
 
@@ -99,7 +137,7 @@ bool parse_tier_stats(nlmsghdr* message, TierStats& stats) {
         !parse_tier(attrs[HINTIER_A_DEVICE], stats.tier)) {
         return false;
     }
-    parse_counters(attrs[HINTIER_A_STATS], stats);
+    parse_counts(attrs[HINTIER_A_STATS], stats);
     return true;
 }
 

@@ -25,11 +25,26 @@ struct TierInfo {
     std::uint64_t free = 0;
     std::uint64_t dirty = 0;
     std::uint64_t clean = 0;
+    std::uint64_t lost = 0; // bytes
 };
 
 struct TierStats {
+    struct Io {
+        std::uint8_t op = 0;
+        std::uint8_t outcome = 0;
+        std::uint8_t klass = 0;
+        std::uint64_t count = 0;
+        std::uint64_t bytes = 0;
+    };
+    struct Latency {
+        std::uint8_t op = 0;
+        std::uint8_t outcome = 0;
+        std::array<std::uint64_t, HINTIER_LATENCY_BUCKETS> buckets{};
+    };
     TierInfo tier;
     std::array<std::uint64_t, HINTIER_COUNTERS> counters{};
+    std::vector<Io> io; // what is not zero
+    std::vector<Latency> latency;
 };
 
 struct TierEvent {

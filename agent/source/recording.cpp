@@ -20,8 +20,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t max_line = 4 << 20;
 constexpr std::size_t max_objects = 65'536;
 
-constexpr std::string_view event_names[] = {"opened", "renamed", "unlinked", "lookup",
-                                            "exited", "seen",    "stored"};
+constexpr std::string_view event_names[] = {"opened", "renamed", "unlinked", "lookup",   "exited",
+                                            "seen",   "stored",  "called",   "returned", "filled"};
+constexpr std::string_view call_names[] = {"", "decode", "encode", "state_save", "state_load"};
 constexpr std::string_view say_names[] = {"started", "resumes", "ended", "queued"};
 
 struct Flag {
@@ -123,6 +124,10 @@ RecordedEvent parse_event(Line& in) {
     event.parent = in.file("parent");
     event.replaced = in.number("replaced", std::numeric_limits<std::uint64_t>::max());
     event.before = in.number("before", std::numeric_limits<std::uint64_t>::max());
+    event.call = static_cast<Call>(in.one_of("call", call_names));
+    event.tokens = static_cast<std::uint32_t>(in.number("tokens"));
+    event.offset = in.number("offset", std::numeric_limits<std::uint64_t>::max());
+    event.bytes = in.number("bytes", std::numeric_limits<std::uint64_t>::max());
     recorded.name = in.text("name");
     for (const char letter : in.text("flags")) {
         for (const Flag& flag : flags) {
@@ -178,6 +183,12 @@ std::string to_line(const Event& event) {
     add_file(json, "parent", event.parent);
     add_number(json, "replaced", event.replaced);
     add_number(json, "before", event.before);
+    if (event.call != Call::none) {
+        json["call"] = call_names[static_cast<std::size_t>(event.call)];
+    }
+    add_number(json, "tokens", event.tokens);
+    add_number(json, "offset", event.offset);
+    add_number(json, "bytes", event.bytes);
     if (!event.name.empty()) json["name"] = event.name;
     std::string letters;
     for (const Flag& flag : flags) {

@@ -6,6 +6,8 @@
 //    "reap":false},…]}
 //   {"t":<ns>,"event":"opened","root":0,"pid":…,"tid":…,"file":[dev,generation,inode],
 //    "parent":[…],"name":"…","flags":"cw"}        what is 0 or empty is left out
+//   {"t":<ns>,"event":"called","pid":…,"tid":…,"call":"decode","tokens":…}
+//   {"t":<ns>,"event":"filled","file":[…],"offset":…,"bytes":…}
 //   {"t":<ns>,"say":"ended","session":"s1","uid":0,"root":0,"objects":["<id>",…],"in_ms":…}
 //
 // Names are told as they are; they are hashes and models' names, no contents.

@@ -15,7 +15,8 @@ FUZZ_CORE_SRCS := $(sort $(wildcard kmod/core/*.c))
 FUZZ_AGENT_SRCS := $(sort $(wildcard $(addprefix agent/,base/*.cpp model/*.cpp objects/*.cpp plan/*.cpp))) \
 	$(addprefix agent/,layout/device.cpp layout/fiemap.cpp source/bpf_source.cpp \
 	source/kernel_source.cpp source/kv_event_source.cpp source/kv_events.cpp source/msgpack.cpp \
-	source/recording.cpp daemon/config.cpp daemon/control.cpp)
+	source/recording.cpp daemon/config.cpp daemon/control.cpp \
+	daemon/http.cpp daemon/metrics_config.cpp)
 FUZZ_AGENT_SRCS += qemu/replay/trace.cpp
 FUZZ_CTL_SRCS := $(filter-out agent/cli/doctor/%,$(CTL_SRCS))
 

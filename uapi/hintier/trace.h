@@ -94,10 +94,47 @@ struct hintier_heat {
 	__u64 last_ns;
 };
 
+/* Functions of an inference library that a process entered or left: ring buffer `calls`. */
+enum hintier_call_what {
+	HINTIER_CALL_EXIT = 0, /* the process has ended; no function */
+	HINTIER_CALL_DECODE = 1,
+	HINTIER_CALL_ENCODE = 2,
+	HINTIER_CALL_STATE_SAVE = 3,
+	HINTIER_CALL_STATE_LOAD = 4,
+};
+
+struct hintier_call {
+	__u64 time_ns;
+	__u32 pid;
+	__u32 tid;
+	__u32 tokens;   /* DECODE and ENCODE, when entered: of the batch */
+	__u8 what;      /* enum hintier_call_what */
+	__u8 returned;  /* it has come back */
+	__u16 reserved;
+};
+
+/* Map `fills`: pages of files that came into the page cache, by region of the file. */
+#define HINTIER_FILL_SHIFT 16 /* 64 KiB */
+
+struct hintier_fill_key {
+	__u64 ino;
+	__u32 dev;
+	__u32 region; /* offset >> HINTIER_FILL_SHIFT */
+};
+
+struct hintier_fill {
+	__u64 pages; /* of 4 KiB */
+	__u64 last_ns;
+	__u32 generation;
+	__u32 pid; /* of the process that was last to have some read */
+};
+
 /* Map `lost`, per CPU, one element: records that found the ring buffer full, or no room. */
 enum hintier_lost {
 	HINTIER_LOST_RECORDS,
 	HINTIER_LOST_COUNTS,
+	HINTIER_LOST_CALLS,
+	HINTIER_LOST_FILLS,
 	HINTIER_LOSTS
 };
 

@@ -50,6 +50,10 @@ public:
         require(most <= 1000, "heat is bounded");
         return Json{{"most", most}};
     }
+    Answer models(std::size_t most) override {
+        require(most <= 1000, "models is bounded");
+        return Json{{"most", most}};
+    }
     Answer stop_reaping(const hintier::Peer&) override { return hintier::failure("not you"); }
 
 private:

@@ -111,6 +111,16 @@ TEST(Config, WhatIsLearnedIsKeptWhereTold) {
               "f:1: learned: max_links is from 1000 to 4000000");
 }
 
+TEST(Config, MetricsAreOffAndLocal) {
+    EXPECT_EQ(Config().metrics.listen, "");
+    EXPECT_EQ(error_of("[metrics]\nlisten = \"127.0.0.1:9466\"\nmax_connections = 2\n"),
+              "accepted");
+    EXPECT_EQ(error_of("[metrics]\nlisten = \"0.0.0.0:9466\"\n"),
+              "f:1: metrics: listen must be a loopback address");
+    EXPECT_EQ(error_of("[metrics]\nmax_connections = 0\n"),
+              "f:1: metrics: max_connections is from 1 to 256");
+}
+
 TEST(Config, WorthIsOffAndDroppingNeedsTheReaper) {
     EXPECT_FALSE(Config().rules.worth.enabled);
     const std::string on = "[rules.worth]\nenabled = true\n";

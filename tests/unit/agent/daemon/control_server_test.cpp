@@ -56,6 +56,7 @@ public:
     Answer status() override { return Json::object(); }
     Answer explain(std::string_view) override { return failure("say \"please\""); }
     Answer heat(std::size_t) override { return Json::object(); }
+    Answer models(std::size_t) override { return Json::object(); }
     Answer stop_reaping(const Peer&) override { return Json::object(); }
 
     std::vector<std::string> heard;

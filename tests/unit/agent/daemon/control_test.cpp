@@ -32,6 +32,7 @@ public:
     Answer status() override { return Json{{"module", false}}; }
     Answer explain(std::string_view file) override { return Json{{"file", std::string(file)}}; }
     Answer heat(std::size_t most) override { return Json{{"most", most}}; }
+    Answer models(std::size_t most) override { return Json{{"most", most}}; }
     Answer stop_reaping(const Peer&) override { return Json::object(); }
 
     Answer told(const Peer& peer, const Spoken& spoken) {
@@ -101,6 +102,7 @@ TEST(Control, OtherOps) {
     EXPECT_EQ(ask(service, R"({"op":"status"})").at("module"), false);
     EXPECT_EQ(ask(service, R"({"op":"explain","file":"x"})").at("file"), "x");
     EXPECT_EQ(ask(service, R"({"op":"heat","most":99999})").at("most"), 1000);
+    EXPECT_EQ(ask(service, R"({"op":"models","most":99999})").at("most"), 1000);
     EXPECT_EQ(ask(service, R"({"op":"stop_reaping"})").at("ok"), true);
 }
 
@@ -122,8 +124,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         "", "x", "{", "[]", "1", "null", "\"op\"", "{}", R"({"op":1})", R"({"op":"no"})",
         R"({"op":"explain"})", R"({"op":"explain","file":[]})", R"({"op":"heat"})",
-        R"({"op":"heat","most":-1})", R"({"op":"heat","most":1.5})", R"({"op":"session_ended"})",
-        R"({"op":"session_started"})", R"({"op":"session_resumes","session":"s","in_ms":-1})",
+        R"({"op":"models"})", R"({"op":"heat","most":-1})", R"({"op":"heat","most":1.5})",
+        R"({"op":"session_ended"})", R"({"op":"session_started"})",
+        R"({"op":"session_resumes","session":"s","in_ms":-1})",
         R"({"op":"session_resumes","session":"s","in_ms":4294967296})",
         R"({"op":"session_resumes","session":"s","in_ms":"1"})", R"({"op":"request_queued"})",
         R"({"op":"record"})", R"({"op":"record","most":1,"fds":1})", R"({"op":"load"})",

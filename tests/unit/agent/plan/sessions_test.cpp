@@ -23,6 +23,17 @@ TEST(Sessions, AddUpInOrderWithoutRepetition) {
     EXPECT_EQ(sessions.find("a", 7).error().code, ENOENT);
 }
 
+TEST(Sessions, KnowWhoHoldsAnObject) {
+    Sessions sessions;
+    ASSERT_TRUE(sessions.tell("a", 7, 0, {1, 2}));
+    ASSERT_TRUE(sessions.tell("b", 8, 0, {2, 3}));
+    EXPECT_EQ(sessions.of(1), "a");
+    EXPECT_EQ(sessions.of(2), "b") << "told of last";
+    EXPECT_EQ(sessions.of(4), "");
+    sessions.forget("b");
+    EXPECT_EQ(sessions.of(2), "a");
+}
+
 TEST(Sessions, AreTheirTellers) {
     Sessions sessions;
     ASSERT_TRUE(sessions.tell("a", 7, 0, {1}));

@@ -29,6 +29,10 @@ Event full_event() {
     event.parent = {7, 9, 2};
     event.replaced = 99;
     event.before = ~0ULL;
+    event.call = Call::state_load;
+    event.tokens = 512;
+    event.offset = 1ULL << 40;
+    event.bytes = 65536;
     return event;
 }
 
@@ -53,12 +57,16 @@ TEST(Recording, EventsComeBackAsTheyWere) {
     EXPECT_EQ(back.parent, event.parent);
     EXPECT_EQ(back.replaced, event.replaced);
     EXPECT_EQ(back.before, event.before);
+    EXPECT_EQ(back.call, event.call);
+    EXPECT_EQ(back.tokens, event.tokens);
+    EXPECT_EQ(back.offset, event.offset);
+    EXPECT_EQ(back.bytes, event.bytes);
     EXPECT_EQ(back.name, event.name);
     EXPECT_EQ(to_line(back), line);
 }
 
 TEST(Recording, EveryKindOfEventHasAName) {
-    for (int kind = 0; kind <= static_cast<int>(EventKind::stored); ++kind) {
+    for (int kind = 0; kind <= static_cast<int>(EventKind::filled); ++kind) {
         Event event;
         event.kind = static_cast<EventKind>(kind);
         const auto recorded = parse_recorded(to_line(event));
