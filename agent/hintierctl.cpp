@@ -24,7 +24,9 @@ void add_verbs(CLI::App& app, Command& command) {
     add_remove(app, command);
     add_list(app, command);
     add_status(app, command);
+    add_top(app, command);
     add_where(app, command);
+    add_explain(app, command);
     add_hint(app, command);
     add_objects(app, command);
     add_doctor(app, command);

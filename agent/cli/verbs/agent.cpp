@@ -73,6 +73,11 @@ void add_agent(CLI::App& app, Command& command) {
         .action(answer([options] {
             return Json{{"op", "heat"}, {"most", options->most}};
         }));
+    question("models", "which parts of models came into the page cache", " --most 5")
+        .number("--most", "N", options->most, 1000, "how many experts of each")
+        .action(answer([options] {
+            return Json{{"op", "models"}, {"most", options->most}};
+        }));
     question("stop-reaping", "forget which files wait to be unlinked", "").action(answer([] {
         return Json{{"op", "stop_reaping"}};
     }));

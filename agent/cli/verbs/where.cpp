@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // where: which parts of a file are in fast, dirty, or on bulk only.
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "agent/cli/control_device.hpp"
 #include "agent/cli/file_map.hpp"
 #include "agent/cli/grid.hpp"
+#include "agent/cli/residency.hpp"
 #include "agent/cli/stats.hpp"
 #include "agent/cli/units.hpp"
 
@@ -24,81 +24,6 @@ struct Options {
     bool map = false;
     bool sync = false;
 };
-
-struct Piece {
-    std::uint64_t logical = 0; // in the file
-    std::uint64_t offset = 0;  // on the tier
-    std::uint64_t length = 0;
-    std::uint32_t state = 0;
-    std::uint8_t klass = 0;
-    std::uint16_t group = 0;
-    std::uint64_t object = 0;
-    std::string nowhere; // why the tier cannot say
-};
-
-struct Sums {
-    std::uint64_t fast = 0, dirty = 0, bulk = 0, lost = 0, moving = 0, nowhere = 0;
-
-    void add(const Piece& piece) {
-        if (!piece.nowhere.empty())
-            nowhere += piece.length;
-        else if (piece.state & HINTIER_IS_LOST)
-            lost += piece.length;
-        else if (piece.state & HINTIER_IS_FAST)
-            fast += piece.length;
-        else
-            bulk += piece.length;
-        if (piece.state & HINTIER_IS_DIRTY) dirty += piece.length;
-        if (piece.state & HINTIER_IS_MOVING) moving += piece.length;
-    }
-    std::uint64_t all() const { return fast + bulk + lost + nowhere; }
-};
-
-std::string state_text(const Piece& piece) {
-    if (!piece.nowhere.empty()) return piece.nowhere;
-    std::string text = piece.state & HINTIER_IS_LOST    ? "lost"
-                       : piece.state & HINTIER_IS_DIRTY ? "fast, dirty"
-                       : piece.state & HINTIER_IS_FAST  ? "fast"
-                                                        : "bulk";
-    return piece.state & HINTIER_IS_MOVING ? text + ", moving" : text;
-}
-
-Piece piece_of(const FilePart& part, std::uint64_t start, const hintier_residency& run) {
-    // The file system's blocks may be smaller than a unit: the first and last unit are shared.
-    std::uint64_t begin = std::max<std::uint64_t>(run.offset, start + part.physical);
-    std::uint64_t end =
-        std::min<std::uint64_t>(run.offset + run.length, start + part.physical + part.length);
-    return {part.logical + (begin - start - part.physical),
-            begin,
-            end - begin,
-            run.state,
-            run.klass,
-            run.group,
-            run.object,
-            {}};
-}
-
-Result<std::vector<Piece>> look(const FileMap& map, ControlDevice& control, std::uint64_t start) {
-    constexpr std::uint64_t unit = HINTIER_UNIT_BYTES;
-    std::vector<Piece> pieces;
-    for (const FilePart& part : map.parts) {
-        if (!part.placed) {
-            Piece piece;
-            piece.logical = part.logical;
-            piece.length = part.length;
-            piece.nowhere = unplaced_why(part.flags);
-            pieces.push_back(std::move(piece));
-            continue;
-        }
-        std::uint64_t from = (start + part.physical) / unit * unit;
-        std::uint64_t to = (start + part.physical + part.length + unit - 1) / unit * unit;
-        auto done = control.query(from, to - from, [&](const hintier_residency& run) {
-            pieces.push_back(piece_of(part, start, run));
-        });
-        if (!done) return Failure(done.error());
-    }
-    return pieces;
-}
 
 std::string map_text(const std::vector<Piece>& pieces) {
     Grid grid({">FILE OFFSET", ">TIER OFFSET", ">LENGTH", "WHERE", "CLASS", ">GROUP", ">OBJECT"});
@@ -161,11 +86,9 @@ Result<Exit> where(const Options& options, bool json) {
     const auto& [below, map] = *file;
     auto control = ControlDevice::bind(dm_node(below.tier), ControlDevice::Access::advise);
     if (!control) return Failure(control.error());
-    auto pieces = look(map, *control, below.offset);
+    auto pieces = look_at(map, *control, below.offset);
     if (!pieces) return Failure(pieces.error());
-    Sums sums;
-    for (const Piece& piece : *pieces)
-        sums.add(piece);
+    const Sums sums = sum_of(*pieces);
 
     if (json) {
         Json answer = {{"file", options.file},
