@@ -12,12 +12,20 @@
 #define KEY_BAD (1ULL << 62)
 #define KEY_USED (1ULL << 63)
 
-/* What a sector's CRC starts from: the same bytes elsewhere have another CRC. */
-enum { KIND_HEADER = 1, KIND_STATE = 2, KIND_RECORDS = 3, KIND_LOST = 4 };
+static_assert(offsetof(struct ht_disk_header, crc) == offsetof(struct ht_disk_state, crc),
+	      "one place in all that begins with the magic");
 
-static u32 sector_crc(const u8 *uuid, u32 kind, u32 place, size_t crc_offset, const void *sector)
+static size_t crc_offset_of(enum ht_kind kind)
+{
+	return kind <= HT_KIND_STATE ? offsetof(struct ht_disk_header, crc) :
+				       offsetof(struct ht_disk_records, crc);
+}
+
+/* It starts from kind and place: the same bytes elsewhere have another CRC. */
+static u32 sector_crc(const u8 *uuid, enum ht_kind kind, u32 place, const void *sector)
 {
 	static const u8 zero[4];
+	const size_t crc_offset = crc_offset_of(kind);
 	const u8 *p = sector;
 	__le32 salt[2] = { cpu_to_le32(kind), cpu_to_le32(place) };
 	u32 crc = ~0U;
@@ -28,6 +36,19 @@ static u32 sector_crc(const u8 *uuid, u32 kind, u32 place, size_t crc_offset, co
 	crc = ht_crc32c(crc, zero, sizeof(zero));
 	crc = ht_crc32c(crc, p + crc_offset + 4, HT_SECTOR_BYTES - crc_offset - 4);
 	return ~crc;
+}
+
+u32 ht_sector_off(enum ht_kind kind, const u8 *uuid, u32 place, const void *sector)
+{
+	const struct ht_disk_header *header = sector;
+	__le32 crc;
+
+	if (kind == HT_KIND_HEADER) {
+		uuid = header->uuid;
+		place = le32_to_cpu(header->role);
+	}
+	memcpy(&crc, (const u8 *)sector + crc_offset_of(kind), sizeof(crc));
+	return le32_to_cpu(crc) ^ sector_crc(uuid, kind, place, sector);
 }
 
 const char *ht_refusal_text(enum ht_refusal why)
@@ -172,8 +193,7 @@ void ht_header_encode(const struct ht_header *header, void *sector)
 		disk->lost_start = cpu_to_le64(geo->lost_start);
 		disk->lost_sectors = cpu_to_le64(geo->lost_sectors);
 	}
-	disk->crc = cpu_to_le32(sector_crc(header->uuid, KIND_HEADER, header->role,
-					   offsetof(struct ht_disk_header, crc), disk));
+	disk->crc = cpu_to_le32(sector_crc(header->uuid, HT_KIND_HEADER, header->role, disk));
 }
 
 bool ht_header_ours(const void *sector)
@@ -233,8 +253,7 @@ enum ht_refusal ht_header_decode(const void *sector, struct ht_header *ret)
 		return HT_REFUSE_VERSION;
 	header.role = le32_to_cpu(disk->role);
 	memcpy(header.uuid, disk->uuid, sizeof(header.uuid));
-	if (le32_to_cpu(disk->crc) != sector_crc(header.uuid, KIND_HEADER, header.role,
-						 offsetof(struct ht_disk_header, crc), disk))
+	if (ht_sector_off(HT_KIND_HEADER, NULL, 0, disk))
 		return HT_REFUSE_CRC;
 	if ((le64_to_cpu(disk->incompat) & ~HT_FEATURES_INCOMPAT) ||
 	    (le64_to_cpu(disk->ro_compat) & ~HT_FEATURES_RO_COMPAT))
@@ -281,8 +300,7 @@ void ht_state_encode(const u8 *uuid, u32 role, const struct ht_state *state, voi
 	disk->epoch = cpu_to_le64(state->epoch);
 	disk->commit_seq = cpu_to_le64(state->commit_seq);
 	disk->extents = cpu_to_le64(state->extents);
-	disk->crc = cpu_to_le32(sector_crc(uuid, KIND_STATE, role,
-					   offsetof(struct ht_disk_state, crc), disk));
+	disk->crc = cpu_to_le32(sector_crc(uuid, HT_KIND_STATE, role, disk));
 }
 
 enum ht_refusal ht_state_decode(const u8 *uuid, u32 role, const void *copies[HT_STATE_COPIES],
@@ -295,8 +313,7 @@ enum ht_refusal ht_state_decode(const u8 *uuid, u32 role, const void *copies[HT_
 		u64 seq = le64_to_cpu(disk->seq);
 
 		if (memcmp(disk->magic, HT_MAGIC, sizeof(disk->magic)) ||
-		    le32_to_cpu(disk->crc) != sector_crc(uuid, KIND_STATE, role,
-							 offsetof(struct ht_disk_state, crc), disk))
+		    ht_sector_off(HT_KIND_STATE, uuid, role, disk))
 			continue;
 		/* Numbers near the end of their range would wrap: nobody counted that far. */
 		if ((seq | le64_to_cpu(disk->epoch) | le64_to_cpu(disk->commit_seq)) >> 62)
@@ -321,23 +338,21 @@ u64 ht_state_sector(u64 seq)
 }
 
 /* Sectors of records and of the lost map have the same head. */
-static void seal(const u8 *uuid, u32 kind, u32 index, u64 seq, void *sector)
+static void seal(const u8 *uuid, enum ht_kind kind, u32 index, u64 seq, void *sector)
 {
 	struct ht_disk_records *disk = sector;
 
 	disk->index = cpu_to_le32(index);
 	disk->seq = cpu_to_le64(seq);
-	disk->crc = cpu_to_le32(sector_crc(uuid, kind, index,
-					   offsetof(struct ht_disk_records, crc), disk));
+	disk->crc = cpu_to_le32(sector_crc(uuid, kind, index, disk));
 }
 
-static enum ht_refusal check(const u8 *uuid, u32 kind, u32 index, const void *sector, u64 *ret_seq)
+static enum ht_refusal check(const u8 *uuid, enum ht_kind kind, u32 index, const void *sector,
+			     u64 *ret_seq)
 {
 	const struct ht_disk_records *disk = sector;
 
-	if (le32_to_cpu(disk->index) != index ||
-	    le32_to_cpu(disk->crc) != sector_crc(uuid, kind, index,
-						 offsetof(struct ht_disk_records, crc), disk))
+	if (le32_to_cpu(disk->index) != index || ht_sector_off(kind, uuid, index, disk))
 		return HT_REFUSE_CRC;
 	*ret_seq = le64_to_cpu(disk->seq);
 	return HT_OK;
@@ -345,7 +360,7 @@ static enum ht_refusal check(const u8 *uuid, u32 kind, u32 index, const void *se
 
 void ht_records_seal(const u8 *uuid, u32 index, u64 seq, void *sector)
 {
-	seal(uuid, KIND_RECORDS, index, seq, sector);
+	seal(uuid, HT_KIND_RECORDS, index, seq, sector);
 }
 
 void ht_records_init(const u8 *uuid, const struct ht_geometry *geo, u32 index, void *sector)
@@ -357,7 +372,7 @@ void ht_records_init(const u8 *uuid, const struct ht_geometry *geo, u32 index, v
 
 enum ht_refusal ht_records_check(const u8 *uuid, u32 index, const void *sector, u64 *ret_seq)
 {
-	return check(uuid, KIND_RECORDS, index, sector, ret_seq);
+	return check(uuid, HT_KIND_RECORDS, index, sector, ret_seq);
 }
 
 /* A record's bytes: records are packed, so nothing in them is aligned. */
@@ -440,12 +455,12 @@ void ht_lost_init(const u8 *uuid, u32 index, void *sector)
 
 enum ht_refusal ht_lost_check(const u8 *uuid, u32 index, const void *sector, u64 *ret_seq)
 {
-	return check(uuid, KIND_LOST, index, sector, ret_seq);
+	return check(uuid, HT_KIND_LOST, index, sector, ret_seq);
 }
 
 void ht_lost_seal(const u8 *uuid, u32 index, u64 seq, void *sector)
 {
-	seal(uuid, KIND_LOST, index, seq, sector);
+	seal(uuid, HT_KIND_LOST, index, seq, sector);
 }
 
 static u32 lost_bytes(const struct ht_geometry *geo)

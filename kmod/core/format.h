@@ -171,6 +171,21 @@ const char *ht_refusal_text(enum ht_refusal why);
 /* CRC32C; begin with crc = ~0 and invert the end yourself, or use it through this file. */
 u32 ht_crc32c(u32 crc, const void *data, size_t bytes);
 
+/* What lies in a sector of metadata. */
+enum ht_kind {
+	HT_KIND_HEADER = 1,
+	HT_KIND_STATE = 2,
+	HT_KIND_RECORDS = 3,
+	HT_KIND_LOST = 4,
+};
+
+/*
+ * By what the sector's checksum is off; 0: it is right. Whatever a sector holds, turning the same
+ * bits changes this by the same amount. `place`: role of the device, or number of the sector; a
+ * header tells it and the UUID itself.
+ */
+u32 ht_sector_off(enum ht_kind kind, const u8 *uuid, u32 place, const void *sector);
+
 /*
  * Geometry of a new pair: sizes of the devices and the extent in sectors. The data offset on
  * bulk is the greater of 1 MiB and an extent. HT_OK, or what is wrong with the sizes.

@@ -11,17 +11,42 @@ namespace hintier::cli {
 namespace {
 
 constexpr std::uint64_t chunk_sectors = 2048; // records are read 1 MiB at a time
-constexpr unsigned most_mended = 1024;        // sectors: looking for the bit takes milliseconds
+constexpr std::size_t sector_bits = 8 * HT_SECTOR_BYTES;
+
+// By how much each bit moves what the checksum of such a sector is off by.
+using Weights = std::array<u32, sector_bits>;
+
+Weights weigh(ht_kind kind) {
+    const u8 uuid[16] = {};
+    Sector sector{};
+    const u32 none = ht_sector_off(kind, uuid, 0, sector.data());
+    Weights weights;
+    for (std::size_t bit = 0; bit < sector_bits; bit++) {
+        sector[bit / 8] = std::byte(1U << bit % 8);
+        weights[bit] = ht_sector_off(kind, uuid, 0, sector.data()) ^ none;
+        sector[bit / 8] = std::byte{0};
+    }
+    return weights;
+}
+
+const Weights& weights_of(ht_kind kind) {
+    static const std::array<Weights, 4> all = {weigh(HT_KIND_HEADER), weigh(HT_KIND_STATE),
+                                               weigh(HT_KIND_RECORDS), weigh(HT_KIND_LOST)};
+    return all[kind - HT_KIND_HEADER];
+}
 
 // The sector with the one bit turned back that makes it good.
 template <class Good>
-std::optional<Sector> mend(const Sector& damaged, Good good) {
-    Sector sector = damaged;
-    for (std::size_t bit = 0; bit < 8 * sector.size(); bit++) {
-        const auto mask = std::byte(1U << bit % 8);
-        sector[bit / 8] ^= mask;
+std::optional<Sector> mend(ht_kind kind, const u8* uuid, u32 place, const Sector& damaged,
+                           Good good) {
+    const u32 off = ht_sector_off(kind, uuid, place, damaged.data());
+    const Weights& weights = weights_of(kind);
+    for (auto found = weights.begin();
+         (found = std::find(found, weights.end(), off)) != weights.end(); ++found) {
+        const auto bit = static_cast<std::size_t>(found - weights.begin());
+        Sector sector = damaged;
+        sector[bit / 8] ^= std::byte(1U << bit % 8);
         if (good(sector)) return sector;
-        sector[bit / 8] ^= mask;
     }
     return {};
 }
@@ -82,8 +107,9 @@ private:
         Damage& damage =
             found(Fault::header, role, HT_HEADER_SECTOR,
                   why == HT_REFUSE_FOREIGN ? "no hintier header" : ht_refusal_text(why));
-        damage.good = mend(
-            sector, [&](const Sector& s) { return ht_header_decode(s.data(), &header) == HT_OK; });
+        damage.good = mend(HT_KIND_HEADER, nullptr, 0, sector, [&](const Sector& s) {
+            return ht_header_decode(s.data(), &header) == HT_OK;
+        });
         if (damage.good) all_.header[index_of(role)] = header;
     }
 
@@ -143,8 +169,9 @@ private:
             if (states.copy[i]) continue;
             Damage& damage = found(Fault::state_copy, role, HT_STATE_SECTOR + i * HT_STATE_STRIDE,
                                    fmt::format("copy {} of the state is damaged", i));
-            damage.good = mend(
-                sectors[i], [&](const Sector& s) { return decode_state(*header, s).has_value(); });
+            damage.good = mend(HT_KIND_STATE, header->uuid, role, sectors[i], [&](const Sector& s) {
+                return decode_state(*header, s).has_value();
+            });
             if (damage.good) {
                 ht_state state = *decode_state(*header, *damage.good);
                 if (!states.newest || state.seq > states.newest->seq) states.newest = state;
@@ -243,7 +270,8 @@ private:
         if (!passes(sector)) {
             Damage& damage = found(fault, HT_ROLE_FAST, start + index,
                                    what + (readable ? " is damaged" : " cannot be read"));
-            if (readable && mended_++ < most_mended) damage.good = mend(sector, passes);
+            const ht_kind kind = fault == Fault::sector ? HT_KIND_RECORDS : HT_KIND_LOST;
+            if (readable) damage.good = mend(kind, all_.fast().uuid, index, sector, passes);
             if (!damage.good) return &damage;
             sector = *damage.good;
         }
@@ -415,7 +443,6 @@ private:
     Medium& medium_;
     const Progress& progress_;
     Survey all_;
-    unsigned mended_ = 0;
 };
 
 } // namespace
