@@ -54,6 +54,8 @@ static void trim_endio(struct bio *bio)
 
 	if (ht_device_failed(bio->bi_status))
 		ht_count(x->tier, HINTIER_C_ERRORS_BULK, 1);
+	if (bio->bi_status)
+		WRITE_ONCE(x->status, bio->bi_status);
 	bio_put(bio);
 	if (atomic_dec_and_test(&x->pending))
 		complete(&x->tier->trim_done);
@@ -78,6 +80,13 @@ static void submit_trim(struct ht_tier *t, struct ht_xfer *x, u32 extent, u32 co
 	submit_bio_noacct(bio);
 }
 
+/* Bulk has failed one of these: which of them it has forgotten, nobody knows. */
+static void not_blank(struct ht_tier *t, u32 slot)
+{
+	for (; slot != HT_NIL; slot = t->map.slots[slot].link)
+		ht_blank_clear(t, t->map.slots[slot].extent, 1);
+}
+
 /* Discards the homes of a chain of slots and waits for it. What fails stays: it is only advice. */
 static void trim_homes(struct ht_tier *t, u32 head)
 {
@@ -86,6 +95,7 @@ static void trim_homes(struct ht_tier *t, u32 head)
 	struct ht_xfer *x = trim_xfer(t);
 	u32 slot = head, extent, count;
 
+	x->status = BLK_STS_OK;
 	atomic_set(&x->pending, 1);
 	reinit_completion(&t->trim_done);
 	while (slot != HT_NIL) {
@@ -97,6 +107,8 @@ static void trim_homes(struct ht_tier *t, u32 head)
 	}
 	if (!atomic_dec_and_test(&x->pending))
 		wait_for_completion_io(&t->trim_done);
+	if (READ_ONCE(x->status))
+		not_blank(t, head);
 	atomic_set(&t->bulk_written, 1);
 }
 
