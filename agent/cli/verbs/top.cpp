@@ -86,10 +86,10 @@ std::uint64_t now_ns() {
 
 Result<Look> look(Dm& dm, const std::string& socket) {
     Look look;
-    auto tiers = dm.devices_of(target_type, DmAsk::status);
-    if (!tiers) return Failure(tiers.error());
-    if (!tiers->empty()) {
-        auto all = read_stats();
+    if (device_mapper_present()) {
+        auto tiers = dm.devices_of(target_type, DmAsk::status);
+        if (!tiers) return Failure(tiers.error());
+        auto all = tiers->empty() ? std::vector<TierStats>() : read_stats();
         if (!all) return Failure(all.error());
         for (const DmDevice& tier : *tiers)
             for (TierStats& stats : *all)
