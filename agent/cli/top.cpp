@@ -250,14 +250,23 @@ std::string latency_text(const Json& tier) {
     return grid.empty() ? "" : grid.text();
 }
 
+std::string phase_of(const Json& agent, std::uint64_t pid) {
+    const auto all = agent.find("phases");
+    if (all != agent.end() && all->is_array())
+        for (const Json& one : *all)
+            if (number(one, "pid") == pid) return word(one, "phase");
+    return "-";
+}
+
 // What the agent knows of the processes that use its roots or run a model.
 std::string processes_text(const Json& agent) {
-    Grid grid({">PID", "PROCESS", "PHASE", ">FILES"});
+    Grid grid({">PID", "PROCESS", "PHASE", ">FILES", ">TOKENS"});
     const auto all = agent.find("processes");
     if (all == agent.end() || !all->is_array()) return "";
     for (const Json& one : *all)
-        grid.row({std::to_string(number(one, "pid")), word(one, "name"), word(one, "phase"),
-                  human_count(number(one, "files"))});
+        grid.row({std::to_string(number(one, "pid")), word(one, "name"),
+                  phase_of(agent, number(one, "pid")), human_count(number(one, "files")),
+                  human_count(number(one, "tokens"))});
     return grid.empty() ? "" : "\n" + grid.text();
 }
 

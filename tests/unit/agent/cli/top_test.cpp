@@ -101,8 +101,9 @@ TEST(Top, ShowsTheAgentAndItsProcesses) {
     before.agent = Json::parse(R"({"trace":{"events":100,"lost":0},"hints":{"sent":10}})");
     now.agent = Json::parse(R"({"version":"0.1.0","trace":{"events":300,"lost":2},
         "hints":{"sent":10,"refused":1},
-        "processes":[{"pid":42,"name":"llama-server","phase":"decode","files":3},
-                     {"pid":43,"name":"python3","files":1}]})");
+        "processes":[{"pid":42,"name":"llama-server","files":3,"tokens":1034},
+                     {"pid":43,"name":"python3","files":1}],
+        "phases":[{"pid":42,"phase":"decode"}]})");
     const Json report = top_report(before, now, {});
     EXPECT_EQ(report["agent"]["trace"]["events_per_s"], 100);
     EXPECT_EQ(report["agent"]["hints"]["sent_per_s"], 0);
@@ -118,7 +119,8 @@ TEST(Top, TakesAnyAnswerOfTheAgent) {
     EXPECT_NE(top_text(top_report(now, now, {})).find("does not run"), std::string::npos);
     for (const char* agent :
          {"{}", R"({"trace":{"events":-1},"processes":[{}]})", R"({"processes":[1,null]})",
-          R"({"trace":5,"hints":[],"model":"x","processes":{}})", R"({"dry_run":"yes"})"}) {
+          R"({"trace":5,"hints":[],"model":"x","processes":{}})",
+          R"({"processes":[{}],"phases":[1]})", R"({"dry_run":"yes"})"}) {
         now.agent = Json::parse(agent);
         EXPECT_NE(top_text(top_report(now, now, {})).find("agent"), std::string::npos) << agent;
     }
