@@ -19,7 +19,7 @@ PACKAGES := \
 	libdevmapper-dev libblkid-dev libsqlite3-dev libzmq3-dev libgtest-dev libgmock-dev \
 	clang-14 libclang-rt-14-dev llvm-14 bpftool libelf-dev zlib1g-dev \
 	bc bison flex libssl-dev dwarves kmod cpio \
-	qemu-system-x86 mmdebstrap uidmap squashfs-tools busybox-static dmsetup e2fsprogs xfsprogs fio
+	qemu-system-x86 mmdebstrap uidmap squashfs-tools busybox-static dmsetup e2fsprogs xfsprogs fio bcache-tools
 
 # Only for `make lint`.
 LINT_PACKAGES := clang-format-14 clang-tidy-14 sparse shellcheck codespell man-db
@@ -59,8 +59,8 @@ all: build-all
 
 # tests/tests.mk last: its goals depend on what the others have listed.
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
-	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk tests/core.mk tests/sim/sim.mk \
-	tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk tests/tests.mk
+	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk qemu/bench/bench.mk tests/core.mk \
+	tests/sim/sim.mk tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk tests/tests.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help
@@ -73,6 +73,7 @@ help:
 	@echo 'make check-debug  build a debug kernel (once, half an hour), run tests on it, count its reports'
 	@echo 'make crash       a million simulated power cuts, then cuts and failing devices in VMs'
 	@echo 'make eval        what the agent learns about KV blocks, on traces: build/eval/result.json'
+	@echo 'make bench       the target beside its peers in virtual time: tables and goals, build/bench/target.json'
 	@echo 'make mutants     break each rule of core on purpose and see that the tests find it'
 	@echo 'make fuzz        every parser under libFuzzer: FUZZ_SECONDS=20 each, FUZZ_TARGETS="meta hint"'
 	@echo 'make lint        format, static checks, include arrows, licences'
@@ -80,6 +81,7 @@ help:
 	@echo 'make clean       remove build/ (downloads stay in $(CACHE))'
 	@echo
 	@echo 'V=1 shows commands. Demo: TRACE=file ENDS=60|none LOAD=light ROWS="bulk hintier" MINUTES=15.'
+	@echo 'Bench: SECTIONS="qd1 hitpath" ROWS="raw hintier" JOBS=2.'
 	@echo 'Eval: TRACES=directory (../shared/traces); what is not there is generated.'
 
 .PHONY: build-all
