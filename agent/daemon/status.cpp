@@ -115,6 +115,17 @@ Json processes_json(const Processes& processes) {
     return all;
 }
 
+Json phases_json(const Phases& phases, Nanos now) {
+    Json all = Json::array();
+    for (const Phases::View& view : phases.all(now)) {
+        all.push_back({{"pid", view.pid},
+                       {"phase", std::string(phase_name(view.phase))},
+                       {"chance", view.chance},
+                       {"for_s", std::chrono::duration<double>(now - view.since).count()}});
+    }
+    return all;
+}
+
 // How much of each role came in, and the experts of which most did.
 Json model_json(const Models::Model& model, std::size_t most) {
     Json json = {{"path", model.path}, {"known", model.known}, {"filled", model.filled}};
@@ -192,6 +203,7 @@ Result<Json> Agent::status() {
         {"roots", roots},
         {"model",
          {{"objects", world_.objects()}, {"files", world_.files()}, {"names", world_.names()}}},
+        {"phases", phases_json(world_.phases(), now)},
         {"layout", {{"files", layout_.files()}, {"mapped", layout_.mapped()}}},
         {"classify",
          {{"files", done.classified},

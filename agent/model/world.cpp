@@ -11,6 +11,9 @@ namespace {
 constexpr std::size_t max_walks = 4096;
 constexpr std::size_t max_processes = 256;
 
+// Objects of a chain that one event looks back over: a prefix of 128 k tokens in blocks of 512.
+constexpr std::uint32_t max_back = 256;
+
 // A process that has used so many files is a server, not somebody with a shell.
 constexpr std::uint64_t server_files = 16;
 
@@ -36,10 +39,7 @@ Change World::apply(const Event& event) {
     if (event.kind == EventKind::exited) return on_exited(event);
     if (event.kind == EventKind::unlinked) return on_unlinked(event.file);
     if (event.kind == EventKind::stored) return on_stored(event);
-    if (event.kind == EventKind::called || event.kind == EventKind::returned ||
-        event.kind == EventKind::filled) {
-        return {}; // of processes and models, not of KV objects
-    }
+    if (of_process(event)) return {};
     if (event.root >= roots_.size()) return {};
     if (event.kind == EventKind::renamed) return on_renamed(event);
 
@@ -80,12 +80,30 @@ unsigned World::readers(std::uint32_t pid, Nanos since) const {
     return static_cast<unsigned>(end - seen.begin());
 }
 
+// What tells of a process or a model, and of no KV object.
+bool World::of_process(const Event& event) {
+    switch (event.kind) {
+    case EventKind::called:
+        phases_.called(event.pid, event.call, event.tokens, event.time);
+        return true;
+    case EventKind::returned:
+        phases_.returned(event.pid, event.time);
+        return true;
+    case EventKind::filled:
+        phases_.filled(event.pid, event.time);
+        return true;
+    default:
+        return false;
+    }
+}
+
 Change World::on_opened(const Event& event, const ParsedName& parsed) {
     const ObjectIndex index = ensure(parsed.name, event.time);
     Change change{.object = index, .pid = event.pid, .file = event.file};
     touch(index, event.time);
     if (event.created) {
         created(event, index);
+        phases_.begun(event.pid, objects_[index].id, event.file.inode, event.time);
     }
     if (parsed.temporary) return {};
 
@@ -96,6 +114,7 @@ Change World::on_opened(const Event& event, const ParsedName& parsed) {
         change.kind = Change::Kind::rewritten;
     } else {
         change.kind = Change::Kind::opened;
+        phases_.opened(event.pid, event.tid, objects_[index].id, event.time);
         Process& by = process(event.pid, event.time);
         ++by.files;
         by.opens[by.next_open++ % Process::remembered] = {event.tid, event.time};
@@ -108,6 +127,7 @@ Change World::on_lookup(const Event& event, const ParsedName& parsed) {
     if (parsed.temporary) return {};
     const ObjectIndex index = ensure(parsed.name, event.time);
     touch(index, event.time);
+    phases_.asked(event.pid, objects_[index].id, event.found, event.time);
     Change change{.kind = event.found ? Change::Kind::asked : Change::Kind::missed,
                   .object = index,
                   .pid = event.pid};
@@ -117,6 +137,7 @@ Change World::on_lookup(const Event& event, const ParsedName& parsed) {
 }
 
 Change World::on_renamed(const Event& event) {
+    phases_.named(event.pid, event.file.inode, event.time);
     const auto parsed = roots_[event.root].adapter->parse(event.name);
     const ObjectIndex known = find(event.file);
     if (event.outside || !parsed || parsed->temporary) return on_unlinked(event.file);
@@ -150,6 +171,7 @@ Change World::on_unlinked(const FileId& file) {
 }
 
 Change World::on_exited(const Event& event) {
+    phases_.exited(event.pid);
     std::erase_if(walks_, [&](const auto& walk) { return walk.first >> 32 == event.pid; });
     const auto it = processes_.find(event.pid);
     if (it == processes_.end()) return {};
@@ -178,9 +200,11 @@ Change World::on_stored(const Event& event) {
             (void)ensure(KvName::from_number(event.before), event.time);
         }
         (void)link(event.before, index, true);
+        if (event.before != stored_) lead_to(index, no_object);
     } else if (!objects_[index].before) {
         objects_[index].firm = true; // the head of its chain
     }
+    stored_ = objects_[index].id;
     trim();
     return {};
 }
@@ -307,6 +331,10 @@ bool World::link(std::uint64_t before, ObjectIndex index, bool firm) {
     if (previous == no_object || previous == index) return false;
     if (object.before != before) {
         if (!firm && (object.firm || object.before)) return false;
+        if (follows(index, previous)) {
+            lead_to(index, previous);
+            return true;
+        }
         const ObjectIndex mistaken = find(object.before);
         if (mistaken != no_object && objects_[mistaken].after == object.id) {
             objects_[mistaken].after = 0;
@@ -317,6 +345,26 @@ bool World::link(std::uint64_t before, ObjectIndex index, bool firm) {
     object.depth = objects_[previous].depth + 1;
     objects_[previous].after = object.id;
     return true;
+}
+
+// Is `ancestor` before it in its chain, by firm links alone? Loose ones may run in a circle.
+bool World::follows(ObjectIndex index, ObjectIndex ancestor) const {
+    for (std::uint32_t step = 0; step < max_back && index != no_object; ++step) {
+        if (index == ancestor) return true;
+        if (!objects_[index].firm) return false;
+        index = find(objects_[index].before);
+    }
+    return false;
+}
+
+// It is what its chain goes on with now, from that object on, or from its head.
+void World::lead_to(ObjectIndex index, ObjectIndex from) {
+    for (std::uint32_t step = 0; step < max_back && index != from; ++step) {
+        const ObjectIndex before = find(objects_[index].before);
+        if (before == no_object) return;
+        objects_[before].after = objects_[index].id;
+        index = before;
+    }
 }
 
 // A process has begun to write the object: it follows what the process wrote just before.
@@ -343,11 +391,12 @@ std::uint32_t World::walk(const Event& event, ObjectIndex index) {
     Walk& walk = walks_[std::uint64_t{event.pid} << 32 | event.tid];
     Object& object = objects_[index];
     const bool going = walk.last && event.time - walk.at <= config_.chain_gap;
-    const bool known = going && object.before == walk.last;
+    const bool known = going && object.before && follows(index, find(walk.last));
     if (going && link(walk.last, index, true)) {
         walk.run = known ? walk.run + 1 : 1;
     } else {
         walk.run = 1;
+        lead_to(index, no_object);
         if (!object.before) {
             object.firm = true; // the head of its chain, as far as anyone can tell
         }

@@ -9,7 +9,10 @@
 // have many successors; `after` is the one used last, which is the best guess of what comes next.
 // Links are learned from lookups, which one thread does in chain order up to the first miss
 // (firm: the newest holds), and from the order in which a process creates its files (loose: writers
-// run in parallel, so the first holds, and only until a firm one is known).
+// run in parallel, so the first holds, and only until a firm one is known). Whoever uses an object
+// uses all before it, so a request that starts in the middle of a chain, since the server's memory
+// has its head, makes that head lead here; and one that skips objects which memory has does not
+// unlink them.
 #pragma once
 
 #include <array>
@@ -22,6 +25,7 @@
 #include "agent/base/result.hpp"
 #include "agent/model/event.hpp"
 #include "agent/model/kv_name.hpp"
+#include "agent/model/phase.hpp"
 
 namespace hintier {
 
@@ -103,6 +107,9 @@ public:
     std::size_t names() const { return absent_.size; }
     std::size_t files() const { return by_file_.size(); }
 
+    // What each process that uses files below the roots, or a watched library, is at.
+    const Phases& phases() const { return phases_; }
+
     // How many threads of a process have opened files for reading since `since`: its depth.
     unsigned readers(std::uint32_t pid, Nanos since) const;
 
@@ -132,6 +139,7 @@ private:
         std::uint64_t files = 0; // created or opened
     };
 
+    bool of_process(const Event& event);
     Change on_opened(const Event& event, const ParsedName& parsed);
     Change on_lookup(const Event& event, const ParsedName& parsed);
     Change on_renamed(const Event& event);
@@ -149,6 +157,8 @@ private:
     void created(const Event& event, ObjectIndex index);
     std::uint32_t walk(const Event& event, ObjectIndex index);
     bool link(std::uint64_t before, ObjectIndex index, bool firm);
+    bool follows(ObjectIndex index, ObjectIndex ancestor) const;
+    void lead_to(ObjectIndex index, ObjectIndex from);
     Process& process(std::uint32_t pid, Nanos now);
 
     List& list_of(const Object& object) { return object.places.empty() ? absent_ : present_; }
@@ -163,6 +173,8 @@ private:
     std::unordered_map<FileId, ObjectIndex, FileIdHash> by_file_;
     std::unordered_map<std::uint64_t, Walk> walks_; // pid << 32 | tid
     std::unordered_map<std::uint32_t, Process> processes_;
+    Phases phases_;
+    std::uint64_t stored_ = 0; // the object last stored: the next one often follows it
     List present_;
     List absent_;
 };

@@ -282,6 +282,37 @@ TEST(World, AnyOrderOfEventsKeepsTheBooks) {
         }
     }
 }
+// The server's memory has the head of both, so that nobody looks it up.
+TEST(World, ARequestThatBeginsInTheMiddleMakesTheHeadLeadThere) {
+    Builder b;
+    b.lookup(1), b.lookup(2), b.lookup(3);
+    b.now += 1s;
+    b.lookup(1), b.lookup(2), b.lookup(4);
+    b.now += 1s;
+    b.lookup(3);
+    EXPECT_EQ(b.object(2).after, 3U);
+    b.now += 1s;
+    b.lookup(1), b.lookup(5);
+    EXPECT_EQ(b.object(1).after, 5U);
+    b.now += 1s;
+    b.lookup(4);
+    EXPECT_EQ(b.object(1).after, 2U);
+    EXPECT_EQ(b.object(2).after, 4U);
+}
+
+TEST(World, BlocksThatMemoryHasAreNotUnlinkedByAWalkPastThem) {
+    Builder b;
+    for (std::uint64_t i = 1; i <= 5; ++i)
+        b.lookup(i);
+    b.now += 1s;
+    b.lookup(2), b.lookup(9); // 1, 2, 9 is another request's chain
+    b.now += 1s;
+    b.lookup(1);
+    EXPECT_EQ(b.lookup(4).run, 2U) << "2 and 3 are in memory; it is the known chain all the same";
+    EXPECT_EQ(b.object(4).before, 3U);
+    for (std::uint64_t i = 1; i <= 3; ++i)
+        EXPECT_EQ(b.object(i).after, i + 1) << i;
+}
 
 // KV events: a block may be known by its number, or as the head of others, before it has a file.
 TEST(World, StoredBlocksAreAChainBeforeTheyHaveFiles) {
