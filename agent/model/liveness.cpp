@@ -23,7 +23,7 @@ void Liveness::request(Nanos now, std::span<const Touch> chain) {
     const double at_s = in_seconds(now);
     const auto [session, matched] = turn_of(chain);
     const auto number = first_ + static_cast<std::uint32_t>(requests_.size());
-    requests_.push_back({at_s, {}});
+    requests_.push_back({at_s, session, {}});
 
     unsigned fresh = 0;
     unsigned reads = 0;
@@ -39,6 +39,7 @@ void Liveness::request(Nanos now, std::span<const Touch> chain) {
     key.turn = GroupKey::turn_of(of.turns++, matched >= config_.fork);
     key.size = GroupKey::size_of(fresh);
     of.full = full;
+    of.ended = false;
 
     std::uint32_t depth = 0;
     Index before = none;
@@ -78,15 +79,21 @@ void Liveness::ended(Nanos now, std::span<const Index> chain, std::vector<Index>
     for (const Index index : chain) {
         if (known(index)) last = objects_[index].request;
     }
+    const Request* by = find(last);
+    if (!by) return;
+    if (by->session >= first_session_) sessions_[by->session - first_session_].ended = true;
     for (const Index index : chain) {
-        if (last == none || !known(index) || objects_[index].request != last) continue;
+        if (!known(index)) continue;
         Object& object = objects_[index];
+        const std::uint32_t request = object.request;
+        const Request* user = find(request);
+        if (!user || !over(user->session) || !over(object.session)) continue;
         GroupKey key = Hazard::key(object.group);
         if (key.ended) continue;
         leave(object);
         key.ended = true;
         object.group = Hazard::group(key);
-        enter(last, object);
+        enter(request, object);
         moved.push_back(index);
     }
 }
@@ -164,6 +171,10 @@ unsigned Liveness::kind_of(const Object& object, bool made) const {
 
 Liveness::Request* Liveness::find(std::uint32_t request) {
     return request == none || request < first_ ? nullptr : &requests_[request - first_];
+}
+
+bool Liveness::over(std::uint32_t session) const {
+    return session < first_session_ || sessions_[session - first_session_].ended;
 }
 
 void Liveness::leave(Object& object) {

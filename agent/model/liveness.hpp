@@ -48,7 +48,8 @@ public:
 
     // A request has used these, head of the chain first.
     void request(Nanos now, std::span<const Touch> chain);
-    // The session that used these last has ended. Those that another has used since live on.
+    // The session that used these last has ended. An object has ended when the session that made it
+    // and the one that used it last both have: a sub-agent's end leaves its parent's head alone.
     // `moved` gets the objects whose group is another one now.
     void ended(Nanos now, std::span<const Index> chain, std::vector<Index>& moved);
     // The tier has dropped it, until it is written again.
@@ -88,6 +89,7 @@ private:
     struct Session {
         std::uint32_t turns = 0;
         std::uint32_t full = 0; // objects of its last request, without a partial one
+        bool ended = false;
     };
     struct Cell { // objects of one group that a request used last
         Group group = 0;
@@ -95,6 +97,7 @@ private:
     };
     struct Request {
         double at_s = 0;
+        std::uint32_t session = none;
         std::vector<Cell> cells;
     };
 
@@ -107,6 +110,7 @@ private:
     void leave(Object& object);
     void enter(std::uint32_t request, Object& object);
     Request* find(std::uint32_t request);
+    bool over(std::uint32_t session) const; // it has ended, or is forgotten
 
     Config config_;
     Hazard hazard_;

@@ -8,6 +8,8 @@ namespace hintier {
 
 Result<void> Guard::Config::validate() const {
     if (!(tolerance >= 1 && tolerance <= 100)) return failure("tolerance is from 1 to 100");
+    if (!(deviations >= 0 && deviations <= 100)) return failure("deviations is from 0 to 100");
+    if (together < 0ns) return failure("together must not be negative");
     if (enough < 1) return failure("enough must be more than 0");
     if (ghosts < 1 || ghosts > 4'000'000) return failure("ghosts is from 1 to 4000000");
     if (pause <= 0ns) return failure("pause must be more than 0");
@@ -31,6 +33,12 @@ void Guard::dropped(std::uint64_t object, double promise) {
 
 void Guard::asked(std::uint64_t object, Nanos now) {
     if (ghosts_.erase(object)) {
+        if (now - latest_at_ > config_.together) {
+            squares_ += latest_ * latest_;
+            latest_ = 0;
+        }
+        latest_ += 1;
+        latest_at_ = now;
         lost_ += 1;
         ++lost_all_;
     }
@@ -42,14 +50,13 @@ void Guard::asked(std::uint64_t object, Nanos now) {
 
 void Guard::judge(Nanos now) {
     if (!allows(now)) return;
-    // Blocks of a chain are asked for together: a few dozen lost ones may be one event.
-    constexpr double together = 64;
-    if (lost_ > config_.tolerance * promised_ + together) {
+    const double deviation = std::sqrt(squares_ + latest_ * latest_);
+    if (lost_ > config_.tolerance * promised_ + config_.deviations * deviation) {
         const auto pause =
             std::min(config_.pause_most, config_.pause * (1 << std::min(trips_, 10U)));
         ++trips_;
         until_ = now + pause;
-        lost_ = promised_ = 0;
+        lost_ = promised_ = squares_ = latest_ = 0;
         ghosts_.clear(); // what is destaged from now on is judged anew
         order_.clear();
     }

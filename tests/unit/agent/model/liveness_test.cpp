@@ -104,14 +104,39 @@ TEST_F(LivenessTest, AnEndMovesWhatTheSessionUsedLast) {
     EXPECT_FALSE(key(3).ended) << "it has come back";
 }
 
-TEST_F(LivenessTest, ForkedAwayPartsDoNotEndWithTheSessionThatGoesOn) {
+// A sub-agent begins at its parent's head, and ends before it.
+TEST_F(LivenessTest, AHeadLivesUntilItsMakerAndItsLastUserHaveEnded) {
     say({1, 2, 3});
     say({1, 2, 4});
     std::vector<Index> moved;
     const Index forked[] = {1, 2, 4};
     model.ended(now, forked, moved);
-    EXPECT_EQ(moved, (std::vector<Index>{1, 2, 4}));
+    EXPECT_EQ(moved, (std::vector<Index>{4}));
+    EXPECT_FALSE(key(1).ended);
     EXPECT_FALSE(key(3).ended);
+    moved.clear();
+    const Index parent[] = {1, 2, 3};
+    model.ended(now, parent, moved);
+    EXPECT_EQ(moved, (std::vector<Index>{1, 2, 3})) << "those used last by the fork among them";
+}
+
+TEST_F(LivenessTest, AHeadLivesWhileAForkDoes) {
+    say({1, 2, 3});
+    say({1, 2, 4});
+    std::vector<Index> moved;
+    const Index parent[] = {1, 2, 3};
+    model.ended(now, parent, moved);
+    EXPECT_EQ(moved, (std::vector<Index>{3}));
+    moved.clear();
+    const Index forked[] = {1, 2, 4};
+    model.ended(now, forked, moved);
+    EXPECT_EQ(moved, (std::vector<Index>{1, 2, 4}));
+    say({1, 2, 4, 5});
+    EXPECT_FALSE(key(1).ended) << "it has come back";
+    moved.clear();
+    const Index again[] = {1, 2, 4, 5};
+    model.ended(now, again, moved);
+    EXPECT_EQ(moved.size(), 4U);
 }
 
 TEST_F(LivenessTest, WhatFollowsALostObjectIsAnOrphan) {
