@@ -304,6 +304,7 @@ void Agent::fetch_ended(std::uint64_t cookie, std::uint64_t outcome) {
         break;
     case Reason::announced:
         ++announce_outcomes_[outcome];
+        planner_.announce.outcome(static_cast<hintier_fetch>(outcome));
         break;
     default:
         break;

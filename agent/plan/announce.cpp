@@ -12,9 +12,10 @@ std::size_t AnnounceRule::announced(const World& world, std::uint32_t root,
                                     const std::vector<std::uint64_t>& objects, std::uint32_t in_ms,
                                     Plan& plan) {
     if (!config_.enabled) return 0;
+    const std::size_t budget = most();
     std::size_t there = 0;
     for (const std::uint64_t id : objects) {
-        if (there == config_.most) break;
+        if (there == budget) break;
         const ObjectIndex index = world.find(id);
         if (index == no_object) continue;
         const Object& object = world.object(index);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/plan/advice.hpp"
+#include "agent/plan/score.hpp"
 
 namespace hintier {
 
@@ -28,10 +29,18 @@ public:
                           const std::vector<std::uint64_t>& objects, std::uint32_t in_ms,
                           Plan& plan);
 
+    void outcome(hintier_fetch how) { score_.count(how); }
+    const Score& score() const { return score_; }
+    // Of `most`, what the servers' word has earned.
+    std::uint32_t most() const { return score_.of(config_.most, least_useful); }
+
     std::uint64_t fetched() const { return fetched_; }
 
 private:
+    static constexpr double least_useful = 0.5;
+
     Config config_;
+    Score score_;
     std::uint64_t fetched_ = 0;
 };
 

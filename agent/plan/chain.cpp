@@ -28,7 +28,7 @@ void ChainRule::observe(const World& world, const Change& change, Nanos now, Pla
     if (opened) {
         ahead_.erase(world.object(change.object).id);
     }
-    if ((!asked && !opened) || ahead_.size() >= config_.window || paused(now)) return;
+    if ((!asked && !opened) || ahead_.size() >= window() || paused(now)) return;
 
     // What was looked up will be read too; what was opened is being read already.
     const ObjectIndex first = asked ? change.object : world.after(change.object);
@@ -44,9 +44,10 @@ void ChainRule::observe(const World& world, const Change& change, Nanos now, Pla
 void ChainRule::fetch_from(const World& world, ObjectIndex first, Reason reason, Nanos now,
                            Plan& plan) {
     ObjectIndex index = first;
-    for (std::uint32_t step = 0; step < config_.window && index != no_object; ++step) {
+    const std::uint32_t most = window();
+    for (std::uint32_t step = 0; step < most && index != no_object; ++step) {
         const Object& object = world.object(index);
-        if (ahead_.size() >= config_.window) return;
+        if (ahead_.size() >= most) return;
         if (!object.places.empty() && ahead_.try_emplace(object.id, now).second) {
             const Place& place = object.places.front();
             plan.advice.push_back({.verb = Advice::Verb::fetch,
@@ -68,6 +69,7 @@ void ChainRule::tick(Nanos now) {
 }
 
 void ChainRule::outcome(hintier_fetch how, Nanos now) {
+    score_.count(how);
     const bool useful = how == HINTIER_FETCH_TIMELY || how == HINTIER_FETCH_LATE;
     ++(useful ? useful_ : useless_);
     const std::uint32_t all = useful_ + useless_;

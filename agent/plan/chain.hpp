@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "agent/plan/advice.hpp"
+#include "agent/plan/score.hpp"
 
 namespace hintier {
 
@@ -37,6 +38,9 @@ public:
     void outcome(hintier_fetch how, Nanos now);
 
     bool paused(Nanos now) const { return now < paused_until_; }
+    const Score& score() const { return score_; }
+    // Of `window`, what the rule has earned.
+    std::uint32_t window() const { return score_.of(config_.window, config_.min_useful / 100.0); }
     std::uint64_t fetched() const { return fetched_; }
     std::uint64_t left_alone() const { return left_alone_; }
 
@@ -47,6 +51,7 @@ private:
     std::unordered_map<std::uint64_t, Nanos> ahead_; // object → when it was asked for
     Nanos paused_until_{};
     Nanos forgot_{};
+    Score score_;
     std::uint32_t useful_ = 0;
     std::uint32_t useless_ = 0;
     std::uint64_t fetched_ = 0;
