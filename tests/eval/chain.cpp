@@ -17,9 +17,9 @@ constexpr std::uint32_t process = 100;
 
 class ChainRun {
 public:
-    ChainRun(const Load& load, const ChainRule::Config& config, Reader reader)
-        : load_(load), reader_(reader), world_({}, {{"/kv", find_adapter("vllm-fs"), 1, false}}),
-          rule_(config) {}
+    ChainRun(const Load& load, const ChainRule::Config& config, Reader reader, bool told)
+        : load_(load), reader_(reader), told_(told),
+          world_({}, {{"/kv", find_adapter("vllm-fs"), 1, false}}), rule_(config) {}
 
     ChainOutcome go() {
         ChainOutcome outcome;
@@ -54,8 +54,11 @@ private:
             for (const Block block : found)
                 open(block, block != found.front(), part);
         }
-        for (std::size_t i = 0; i < blocks.size(); i++)
-            if (access[i] == Access::written) write(blocks[i]);
+        for (std::size_t i = 0; i < blocks.size(); i++) {
+            if (access[i] != Access::written) continue;
+            if (told_) stored(blocks[i], i > 0 ? blocks[i - 1] + 1ULL : 0);
+            write(blocks[i]);
+        }
 
         if (found.size() > 1) {
             part.requests++;
@@ -87,6 +90,16 @@ private:
         send(event, block, "");
     }
 
+    void stored(Block block, std::uint64_t before) {
+        const std::string digits = fmt::format("{:016x}", block + 1ULL);
+        Event event;
+        event.kind = EventKind::stored;
+        event.time = now_ += 1us;
+        event.before = before;
+        event.name = digits;
+        (void)world_.apply(event);
+    }
+
     void apply(EventKind kind, Block block, bool found) {
         Event event;
         event.kind = kind;
@@ -110,6 +123,7 @@ private:
 
     const Load& load_;
     Reader reader_;
+    bool told_;
     World world_;
     ChainRule rule_;
     Plan plan_;
@@ -121,8 +135,9 @@ private:
 
 } // namespace
 
-ChainOutcome run_chain(const Load& load, const ChainRule::Config& config, Reader reader) {
-    return ChainRun(load, config, reader).go();
+ChainOutcome run_chain(const Load& load, const ChainRule::Config& config, Reader reader,
+                       bool told) {
+    return ChainRun(load, config, reader, told).go();
 }
 
 ChainRule::Config from_first_read() {

@@ -27,7 +27,9 @@ enum class Reader {
     lookups_first // looks all up, then opens them, as vLLM does
 };
 
-ChainOutcome run_chain(const Load& load, const ChainRule::Config& config, Reader reader);
+// `told`: the server's KV events say of each block it computes which one it follows. Without them
+// a block that follows one which memory has is not known to.
+ChainOutcome run_chain(const Load& load, const ChainRule::Config& config, Reader reader, bool told);
 
 // Fetches all that may follow from the first block that is read; nothing else triggers it.
 ChainRule::Config from_first_read();

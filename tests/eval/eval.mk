@@ -5,7 +5,7 @@
 EVAL_SRCS := $(sort $(wildcard tests/eval/*.cpp))
 EVAL_OBJS := $(EVAL_SRCS:%.cpp=$(B)/%.o)
 EVAL_AGENT := $(filter $(B)/agent/base/% $(B)/agent/model/% $(B)/agent/plan/%,$(AGENT_OBJS))
-EVAL_REPLAY := $(addprefix $(B)/qemu/replay/,trace.o generate.o)
+EVAL_REPLAY := $(addprefix $(B)/qemu/replay/,trace.o generate.o plan.o sessions.o server.o)
 
 # Real traces, where they are; what is not there is generated.
 TRACES ?= ../shared/traces
@@ -32,7 +32,7 @@ eval-run: $(B)/ht_eval
 EVAL_TEST_SRCS := $(sort $(wildcard tests/unit/eval/*.cpp)) $(filter-out %/main.cpp %/read.cpp %/report.cpp,$(EVAL_SRCS))
 EVAL_TEST_OBJS := $(EVAL_TEST_SRCS:%.cpp=$(B)/san/%.o)
 EVAL_TEST_LINKED := $(filter $(B)/san/agent/base/% $(B)/san/agent/model/% $(B)/san/agent/plan/%,$(AGENT_SAN_OBJS)) \
-	$(addprefix $(B)/san/qemu/replay/,trace.o generate.o)
+	$(addprefix $(B)/san/qemu/replay/,trace.o generate.o plan.o sessions.o server.o)
 HOST_TESTS += $(B)/tests/eval_test
 
 $(EVAL_TEST_OBJS): $(B)/san/%.o: %.cpp

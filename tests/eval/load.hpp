@@ -72,6 +72,7 @@ private:
 Load chat_load(const replay::Trace& trace, std::uint32_t memory_tokens, const std::string& source);
 
 // Throw std::runtime_error with a line that says what is wrong.
+replay::Trace read_chat_trace(const std::string& path);
 Load read_chat(const std::string& path, std::uint32_t memory_tokens);
 Load read_agents(const std::string& path, std::uint32_t memory_tokens);
 Load generate_chat(std::uint64_t seed, double hours, std::uint32_t memory_tokens);

@@ -17,6 +17,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "qemu/replay/generate.hpp"
+#include "tests/eval/phase.hpp"
+#include "tests/eval/prefetch.hpp"
 #include "tests/eval/report.hpp"
 
 using namespace hintier::eval;
@@ -28,6 +31,11 @@ struct Arguments {
     std::string traces;
     std::string out;
     std::vector<std::string> loads = {"chat", "agents"};
+    std::vector<std::string> sections = {"liveness", "chain", "prefetch", "phase"};
+
+    bool wants(const std::string& section) const {
+        return std::find(sections.begin(), sections.end(), section) != sections.end();
+    }
     std::vector<double> percent = {1, 5, 10};
     double hours = 1;
     bool json = false;
@@ -40,12 +48,18 @@ void progress(const std::string& what) {
     std::fflush(stderr);
 }
 
+std::string chat_path(const Arguments& arguments) {
+    const auto path = std::filesystem::path(arguments.traces) / "mooncake-fast25" /
+                      "conversation_trace.jsonl.zst";
+    return !arguments.traces.empty() && std::filesystem::exists(path) ? path.string() : "";
+}
+
 Load load_named(const std::string& name, const Arguments& arguments) {
     namespace fs = std::filesystem;
     const fs::path dir = arguments.traces;
     if (name == "chat") {
-        const auto path = dir / "mooncake-fast25" / "conversation_trace.jsonl.zst";
-        if (!dir.empty() && fs::exists(path)) return read_chat(path, 3'000'000);
+        if (const auto path = chat_path(arguments); !path.empty())
+            return read_chat(path, 3'000'000);
         return generate_chat(1, arguments.hours, 3'000'000);
     }
     const auto path = dir / "weka-agentic" / "traces.tar.zst";
@@ -118,9 +132,9 @@ Json floors_json(const std::string& load, const std::vector<Row>& rows) {
 Json chain_json(const Load& load) {
     Json all;
     const auto run = [&](const std::string& name, const hintier::ChainRule::Config& config,
-                         Reader reader) {
+                         Reader reader, bool told) {
         progress(fmt::format("{} chain {}", load.name, name));
-        const ChainOutcome outcome = run_chain(load, config, reader);
+        const ChainOutcome outcome = run_chain(load, config, reader, told);
         const Json report = to_json(outcome.report);
         all[name] = {{"report", report}, {"tune", to_json(outcome.tune)}};
         progress("");
@@ -128,10 +142,103 @@ Json chain_json(const Load& load) {
                    name, report["covered"].dump(), report["wasted_per_useful"].dump(),
                    report["requests"].dump());
     };
-    run("from_first_read", from_first_read(), Reader::one_by_one);
+    run("from_first_read", from_first_read(), Reader::one_by_one, false);
+    run("from_first_read_with_kv_events", from_first_read(), Reader::one_by_one, true);
     hintier::ChainRule::Config helps_all;
     helps_all.deep_readers = 0;
-    run("as_configured", helps_all, Reader::lookups_first);
+    run("as_configured", helps_all, Reader::lookups_first, false);
+    return all;
+}
+
+Json seconds_json(const PhaseOutcome& outcome) {
+    Json rows;
+    for (std::size_t is = 0; is < hintier::phase_count; is++)
+        for (std::size_t taken = 0; taken < hintier::phase_count; taken++)
+            rows[std::string(hintier::phase_name(hintier::Phase(is)))]
+                [std::string(hintier::phase_name(hintier::Phase(taken)))] =
+                    std::round(outcome.seconds[is][taken] * 100) / 100;
+    return rows;
+}
+
+// What a server is at, as its files tell, and as its files and calls do.
+Json phase_json(const Arguments& arguments) {
+    const auto path = chat_path(arguments);
+    auto trace = path.empty() ? hintier::replay::generate_trace(1, 0.5) : read_chat_trace(path);
+    hintier::replay::spread_arrivals(trace);
+    Json all = {{"source", path.empty() ? "generated, seed 1" : path},
+                {"lasting_s", lasting_s},
+                {"seen_within_s", seen_within_s}};
+    const auto one = [&](const std::string& name, const hintier::replay::Trace& of,
+                         const PhaseOptions& options) {
+        progress("phase " + name);
+        const PhaseOutcome outcome = run_phase(of, options);
+        progress("");
+        const double right = outcome.right(!options.calls);
+        const double seen = ratio(outcome.seen, outcome.changes);
+        fmt::print("phase, {}: right {:.3f} of the time, {:.3f} of {} changes seen within {:.0f} "
+                   "ms, median {:.0f} ms, 99 % {:.0f} ms\n",
+                   name, right, seen, outcome.changes, seen_within_s * 1e3,
+                   outcome.seen_s_median * 1e3, outcome.seen_s_99 * 1e3);
+        all[name] = {{"right", std::round(right * 1e4) / 1e4},
+                     {"decode_and_idle_are_one", !options.calls},
+                     {"changes", outcome.changes},
+                     {"seen", std::round(seen * 1e4) / 1e4},
+                     {"seen_s_median", outcome.seen_s_median},
+                     {"seen_s_99", outcome.seen_s_99},
+                     {"prompt_tokens_per_s", options.compute_tokens_per_s},
+                     {"memory_tokens", options.memory_tokens},
+                     {"seconds_taken_for", seconds_json(outcome)}};
+    };
+    PhaseOptions node; // one of many accelerators, that tells nothing
+    node.until_s = 1200;
+    node.memory_tokens = 1'000'000;
+    one("files", trace, node);
+    PhaseOptions box; // one accelerator with a library whose calls are seen
+    box.until_s = 1200;
+    box.compute_tokens_per_s = 4000;
+    box.memory_tokens = 60'000;
+    box.calls = true;
+    one("files_and_calls", hintier::replay::take_chains(trace, 16), box);
+    return all;
+}
+
+Json part_json(const PrefetchPart& part) {
+    const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
+    return {{"timely", part.timely},
+            {"late", part.late},
+            {"unused", part.unused},
+            {"reads_not_in_fast", part.slow},
+            {"precision", rounded(part.precision())},
+            {"recall", rounded(part.recall())},
+            {"timeliness", rounded(part.timeliness())},
+            {"reading_s", rounded(part.reading_s)},
+            {"reading_s_without", rounded(part.alone_s)}};
+}
+
+// How fetches end, rule by rule.
+Json prefetch_json(const Load& load) {
+    Json all;
+    const auto one = [&](const std::string& name, const PrefetchOptions& options) {
+        progress(fmt::format("{} prefetch {}", load.name, name));
+        const PrefetchOutcome outcome = run_prefetch(load, options);
+        progress("");
+        const PrefetchPart& part = outcome.report;
+        fmt::print("prefetch, {}: precision {:.3f}, recall {:.3f}, timely {:.3f}; {:.0f} s of "
+                   "reading instead of {:.0f}\n",
+                   name, part.precision(), part.recall(), part.timeliness(), part.reading_s,
+                   part.alone_s);
+        all[name] = {{"report", part_json(part)}, {"tune", part_json(outcome.tune)}};
+    };
+    PrefetchOptions options;
+    options.chain = true;
+    one("chain", options);
+    options.told = true;
+    one("chain_with_kv_events", options);
+    options.chain = options.told = false;
+    for (const int lead : {1, 5}) {
+        options.lead = lead;
+        one(fmt::format("announce_{}_s", lead), options);
+    }
     return all;
 }
 
@@ -143,21 +250,24 @@ Json evaluate(const Arguments& arguments) {
     for (const std::string& name : arguments.loads) {
         progress("reading " + name);
         const Load load = load_named(name, arguments);
-        const auto rows = run_liveness(load, shares, progress);
+        const auto rows =
+            arguments.wants("liveness") ? run_liveness(load, shares, progress) : std::vector<Row>();
         progress("");
         fmt::print("{}: {}; {} requests, {} blocks; tuned on {:.0f} to {:.0f} s, reported from "
                    "there\n{}",
                    load.name, load.source, load.requests.size(), load.unique, load.tune_until / 2,
-                   load.tune_until, table_of(rows));
+                   load.tune_until, rows.empty() ? "" : table_of(rows));
         Json& json = result["loads"][name] = {{"load", to_json(load)}};
         for (const Row& row : rows)
             json["liveness"].push_back(to_json(row));
-        json["chosen"] = chosen_json(rows, shares);
-        if (load.real) json["floors"] = floors_json(name, rows);
-        json["chain"] = chain_json(load);
+        if (!rows.empty()) json["chosen"] = chosen_json(rows, shares);
+        if (!rows.empty() && load.real) json["floors"] = floors_json(name, rows);
+        if (arguments.wants("chain")) json["chain"] = chain_json(load);
+        if (arguments.wants("prefetch")) json["prefetch"] = prefetch_json(load);
         fmt::print("\n");
         std::fflush(stdout);
     }
+    if (arguments.wants("phase")) result["phase"] = phase_json(arguments);
     return result;
 }
 
@@ -181,6 +291,9 @@ int main(int argc, char** argv) {
     app.add_flag("--json", arguments.json, "JSON to stdout, the table to stderr");
     app.add_option("--load", arguments.loads, "which loads (chat, agents)")
         ->check(CLI::IsMember({"chat", "agents"}));
+    app.add_option("--section", arguments.sections,
+                   "which parts (liveness, chain, prefetch, phase)")
+        ->check(CLI::IsMember({"liveness", "chain", "prefetch", "phase"}));
     app.add_option("--fast", arguments.percent, "sizes of fast, in percent of the unique blocks")
         ->check(CLI::Range(0.01, 100.0));
     app.add_option("--hours", arguments.hours, "length of generated chat; agents: 12 times that")

@@ -48,9 +48,13 @@ std::vector<std::pair<std::string, std::string_view>> tar_files(std::string_view
 
 } // namespace
 
-Load read_chat(const std::string& path, std::uint32_t memory_tokens) {
+replay::Trace read_chat_trace(const std::string& path) {
     std::istringstream in(unpack(path));
-    Load load = chat_load(replay::read_trace(in), memory_tokens, path);
+    return replay::read_trace(in);
+}
+
+Load read_chat(const std::string& path, std::uint32_t memory_tokens) {
+    Load load = chat_load(read_chat_trace(path), memory_tokens, path);
     load.real = true;
     return load;
 }
