@@ -53,7 +53,8 @@ constexpr std::uint32_t prompt_tokens = 16; // in one call; fewer are so many se
 constexpr double read_at_first_s = 0.02;
 constexpr double read_most_s = 2;
 constexpr double read_weight = 0.1;
-constexpr Nanos waits = 1ms; // a block that is opened later after its lookup
+constexpr double most_reads = 0.7; // of the mean: a few long ones make it
+constexpr Nanos waits = 1ms;       // a block that is opened later after its lookup
 
 constexpr std::size_t max_processes = 256;
 constexpr std::size_t max_known = 16'384; // objects, inodes or threads of one process
@@ -120,8 +121,8 @@ bool Phases::Process::sign(Sign sign, Nanos now) const {
     case Sign::filling:
         return within(filled, now, filling_for);
     case Sign::reading:
-        return (!unread.empty() && seconds(now - std::max(found, opened)) < 2 * read_s) ||
-               (opened != 0ns && seconds(now - opened) < read_s);
+        return (!unread.empty() && seconds(now - std::max(found, opened)) < read_s) ||
+               (opened != 0ns && seconds(now - opened) < most_reads * read_s);
     case Sign::writing:
         return !begun.empty() && within(began, now, write_within);
     case Sign::due:
