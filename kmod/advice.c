@@ -178,8 +178,8 @@ int ht_dev_fetch(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	r = range_of(t, hint->offset, hint->length, &range);
-	if (!r && range.from < range.to)
-		r = ht_fetch_queue(t, hint, range.from, range.to);
+	if (!r)
+		r = ht_fetch_queue(t, teller, hint);
 	ht_dev_release(dev);
 	return r;
 }
@@ -208,6 +208,19 @@ void ht_dev_sequence_end(struct ht_dev *dev, u64 teller)
 		return;
 	ht_stage_untell(t, teller);
 	ht_dev_release(dev);
+}
+
+int ht_dev_waits(struct ht_dev *dev, u64 teller, u64 cookie, bool outcome)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	int r;
+
+	/* A tier that is suspended has cancelled them all. */
+	if (IS_ERR(t))
+		return PTR_ERR(t) == -ENODEV ? -ENODEV : 0;
+	r = ht_fetch_out(t, teller, cookie, outcome);
+	ht_dev_release(dev);
+	return r;
 }
 
 int ht_dev_epoch(struct ht_dev *dev, u64 *ret)

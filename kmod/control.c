@@ -15,6 +15,7 @@
 #include <linux/kdev_t.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -27,14 +28,20 @@
 
 #define HT_FEATURES (HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | \
 		     HINTIER_FEATURE_DONE | HINTIER_FEATURE_QUERY | \
-		     HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE)
+		     HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE | \
+		     HINTIER_FEATURE_STAGE | HINTIER_FEATURE_WAIT)
 
 /* An open descriptor. `dev` and `access` are written once; without dev it is unbound. */
 struct ht_caller {
 	struct mutex lock; /* binds one at a time */
 	struct ht_dev *dev;
 	u32 access;
+	u64 teller;        /* unique: what it tells is known by that */
+	u64 cookie;        /* of the newest WAIT; lock */
+	bool outcome;
 };
+
+static atomic64_t tellers;
 
 static struct ht_dev *caller_dev(struct ht_caller *caller)
 {
@@ -152,7 +159,7 @@ static int call_hint(struct ht_caller *caller, void __user *arg)
 
 	if (copy_from_user(&batch, arg, sizeof(batch)))
 		return -EFAULT;
-	r = ht_hint_batch(dev, caller->access, (uintptr_t)caller, &batch);
+	r = ht_hint_batch(dev, caller->access, caller->teller, &batch);
 	if (copy_to_user(arg, &batch, sizeof(batch)))
 		return -EFAULT;
 	return r;
@@ -232,6 +239,51 @@ static int call_epoch(struct ht_caller *caller, void __user *arg)
 	return copy_to_user(arg, &epoch, sizeof(epoch)) ? -EFAULT : 0;
 }
 
+/* The tier is held only while it is asked: what is waited for may need it to be suspended. */
+static int wait_for(struct ht_caller *caller, const struct hintier_wait *wait)
+{
+	struct ht_dev *dev = caller_dev(caller);
+	bool outcome = wait->flags & HINTIER_WAIT_OUTCOME;
+	long left = msecs_to_jiffies(wait->timeout_ms);
+	DEFINE_WAIT_FUNC(entry, woken_wake_function);
+	int r;
+
+	add_wait_queue(&dev->waiters, &entry);
+	for (;;) {
+		r = ht_dev_waits(dev, caller->teller, wait->cookie, outcome);
+		if (r <= 0)
+			break;
+		r = wait->timeout_ms ? -ETIMEDOUT : -EAGAIN;
+		if (!left)
+			break;
+		r = -EINTR;
+		if (signal_pending(current))
+			break;
+		left = wait_woken(&entry, TASK_INTERRUPTIBLE, left);
+	}
+	remove_wait_queue(&dev->waiters, &entry);
+	return r;
+}
+
+static int call_wait(struct ht_caller *caller, void __user *arg)
+{
+	struct hintier_wait wait;
+	int r;
+
+	if (copy_from_user(&wait, arg, sizeof(wait)))
+		return -EFAULT;
+	r = ht_wait_refusal(&wait);
+	if (r)
+		return r;
+	if (!caller_dev(caller))
+		return -ENXIO;
+	mutex_lock(&caller->lock);
+	caller->cookie = wait.cookie;
+	caller->outcome = wait.flags & HINTIER_WAIT_OUTCOME;
+	mutex_unlock(&caller->lock);
+	return wait_for(caller, &wait);
+}
+
 /* ---- the device ---- */
 
 static long ht_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -249,8 +301,28 @@ static long ht_control_ioctl(struct file *file, unsigned int cmd, unsigned long 
 		return call_query(file->private_data, user);
 	case HINTIER_IOC_EPOCH:
 		return call_epoch(file->private_data, user);
+	case HINTIER_IOC_WAIT:
+		return call_wait(file->private_data, user);
 	}
 	return -ENOTTY;
+}
+
+/* Readable when the newest WAIT is over; without one it is. */
+static __poll_t ht_control_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct ht_caller *caller = file->private_data;
+	struct ht_dev *dev = caller_dev(caller);
+	int waits;
+
+	if (!dev)
+		return EPOLLERR;
+	poll_wait(file, &dev->waiters, table);
+	mutex_lock(&caller->lock);
+	waits = ht_dev_waits(dev, caller->teller, caller->cookie, caller->outcome);
+	mutex_unlock(&caller->lock);
+	if (waits < 0)
+		return EPOLLERR | EPOLLHUP;
+	return waits ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
 static int ht_control_open(struct inode *inode, struct file *file)
@@ -260,6 +332,7 @@ static int ht_control_open(struct inode *inode, struct file *file)
 	if (!caller)
 		return -ENOMEM;
 	mutex_init(&caller->lock);
+	caller->teller = atomic64_inc_return(&tellers);
 	file->private_data = caller;
 	return nonseekable_open(inode, file);
 }
@@ -269,7 +342,7 @@ static int ht_control_release(struct inode *inode, struct file *file)
 	struct ht_caller *caller = file->private_data;
 
 	if (caller->dev) {
-		ht_dev_sequence_end(caller->dev, (uintptr_t)caller);
+		ht_dev_sequence_end(caller->dev, caller->teller);
 		ht_dev_put(caller->dev);
 	}
 	mutex_destroy(&caller->lock);
@@ -281,6 +354,7 @@ static const struct file_operations control_fops = {
 	.owner = THIS_MODULE,
 	.open = ht_control_open,
 	.release = ht_control_release,
+	.poll = ht_control_poll,
 	.unlocked_ioctl = ht_control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

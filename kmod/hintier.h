@@ -13,7 +13,8 @@
  *   ht_tier.commit_mutex      one commit at a time; process context
  *   shard lock (irq safe)     one at a time, never two
  *   engine lock (irq safe)    a leaf, may be taken inside a shard lock
- *   ht_tier.wait_lock, hold_lock, xfer locks (irq safe): leaves, may be taken inside a shard lock
+ *   ht_tier.wait_lock, hold_lock, fetch_lock, xfer locks (irq safe): leaves, may be taken inside a
+ *                             shard lock
  * The registry's mutex is taken inside ht_dev.api, and nothing inside it. Nothing sleeps, allocates or submits under a spin lock.
  */
 #ifndef HT_HINTIER_H
@@ -24,6 +25,7 @@
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include <hintier/ioctl.h>
 #include <hintier/netlink.h>
@@ -51,6 +53,7 @@ struct ht_dev {
 	atomic64_t events;              /* sequence numbers of ht_event() */
 	atomic64_t drops;               /* numbers of HINTIER_EV_DROP */
 	u32 epoch;                      /* write epoch that a table stopped with */
+	wait_queue_head_t waiters;      /* for FETCHes, see ht_dev_waits() */
 };
 
 /* ---- registry.c: finding tiers ------------------------------------------------------------ */
@@ -87,7 +90,7 @@ struct ht_info {
 /* Only -ENODEV; a suspended tier answers. */
 int ht_dev_info(struct ht_dev *dev, struct ht_info *ret);
 
-/* Sums over the CPUs; about 10 KiB, so not for the stack. Works on suspended tiers. */
+/* Sums over the CPUs; about 11 KiB, so not for the stack. Works on suspended tiers. */
 struct ht_io_stat {
 	u64 count;
 	u64 bytes;
@@ -97,6 +100,8 @@ struct ht_stats {
 	struct ht_io_stat io[HINTIER_OPS][HINTIER_OUTCOMES][HINTIER_CLASSES];
 	u64 latency[HINTIER_OPS][HINTIER_OUTCOMES][HINTIER_LATENCY_BUCKETS];
 	u64 counters[HINTIER_COUNTERS];
+	u64 fetched[HINTIER_CLASSES][HINTIER_FETCHES]; /* bytes */
+	u64 fetched_for[HINTIER_SOURCES][HINTIER_FETCHES];
 };
 
 int ht_dev_stats(struct ht_dev *dev, struct ht_stats *ret);
@@ -128,6 +133,11 @@ void ht_dev_sequence_end(struct ht_dev *dev, u64 teller);
  */
 int ht_dev_query(struct ht_dev *dev, u64 offset, u64 length, struct hintier_residency *buf,
 		 u32 max, u32 *ret_count, u64 *ret_next);
+/*
+ * Is there still something to wait for? 1 or 0, or -ENODEV. Asked again when dev->waiters are
+ * woken.
+ */
+int ht_dev_waits(struct ht_dev *dev, u64 teller, u64 cookie, bool outcome);
 /* Starts a new write epoch. */
 int ht_dev_epoch(struct ht_dev *dev, u64 *ret);
 

@@ -3,7 +3,7 @@
  * The generic netlink family "hintier": see uapi/hintier/netlink.h for its messages.
  *
  * A tier's statistics are a row of entries: one for each (op, outcome, class), one for each
- * (op, outcome) histogram, the counters last. A message is filled from a cursor on that row until
+ * (op, outcome) histogram, the counters, one for each class and source of FETCHes. A message is filled from a cursor on that row until
  * it is full; an answer has room for all of it, a dump goes on in the next message.
  *
  * Dumps walk the tiers by device number, so that one that comes or goes meanwhile does not make
@@ -22,7 +22,9 @@
 enum {
 	STAT_LATENCY = HINTIER_OPS * HINTIER_OUTCOMES * HINTIER_CLASSES,
 	STAT_COUNTERS = STAT_LATENCY + HINTIER_OPS * HINTIER_OUTCOMES,
-	STAT_END,
+	STAT_FETCHED = STAT_COUNTERS + 1,
+	STAT_FETCHED_FOR = STAT_FETCHED + HINTIER_CLASSES,
+	STAT_END = STAT_FETCHED_FOR + HINTIER_SOURCES,
 };
 
 static struct genl_family ht_family;
@@ -102,13 +104,34 @@ static int fill_latency(struct sk_buff *skb, const struct ht_stats *stats, u32 e
 	return 0;
 }
 
+static int fill_fetched(struct sk_buff *skb, int what, u8 which, const u64 *bytes)
+{
+	struct nlattr *nest;
+
+	if (!memchr_inv(bytes, 0, HINTIER_FETCHES * sizeof(*bytes)))
+		return 0;
+	nest = nla_nest_start(skb, HINTIER_A_STAT_FETCH);
+	if (!nest || nla_put_u8(skb, what, which) ||
+	    nla_put(skb, HINTIER_A_FETCH_BYTES, HINTIER_FETCHES * sizeof(*bytes), bytes))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
 static int fill_entry(struct sk_buff *skb, const struct ht_stats *stats, u32 entry)
 {
 	if (entry < STAT_LATENCY)
 		return fill_io(skb, stats, entry);
 	if (entry < STAT_COUNTERS)
 		return fill_latency(skb, stats, entry - STAT_LATENCY);
-	return nla_put(skb, HINTIER_A_STAT_COUNTERS, sizeof(stats->counters), stats->counters);
+	if (entry < STAT_FETCHED)
+		return nla_put(skb, HINTIER_A_STAT_COUNTERS, sizeof(stats->counters),
+			       stats->counters);
+	if (entry < STAT_FETCHED_FOR)
+		return fill_fetched(skb, HINTIER_A_FETCH_CLASS, entry - STAT_FETCHED,
+				    stats->fetched[entry - STAT_FETCHED]);
+	return fill_fetched(skb, HINTIER_A_FETCH_SOURCE, entry - STAT_FETCHED_FOR,
+			    stats->fetched_for[entry - STAT_FETCHED_FOR]);
 }
 
 /* Puts entries from *cursor on, as many as fit; -EMSGSIZE if not even one did. */
@@ -173,6 +196,8 @@ static size_t message_room(bool stats)
 	room += (STAT_COUNTERS - STAT_LATENCY) *
 		(nla_total_size(0) + 2 * byte +
 		 nla_total_size(HINTIER_LATENCY_BUCKETS * sizeof(u64)));
+	room += (STAT_END - STAT_FETCHED) *
+		(nla_total_size(0) + byte + nla_total_size(HINTIER_FETCHES * sizeof(u64)));
 	return room + nla_total_size(HINTIER_COUNTERS * sizeof(u64));
 }
 

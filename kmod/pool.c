@@ -113,7 +113,7 @@ void ht_act(struct ht_tier *t, u32 slot, u32 act, u32 fetch)
 	if (act & HT_ACT_HURRY)
 		ht_worker_kick(t);
 	if (act & HT_ACT_FETCH)
-		ht_fetch_outcome(t, fetch, HINTIER_FETCH_TIMELY);
+		ht_fetch_outcome(t, fetch, t->map.geo.units, HINTIER_FETCH_TIMELY);
 	if (act & HT_ACT_UNUSED)
-		ht_fetch_outcome(t, fetch, HINTIER_FETCH_UNUSED);
+		ht_fetch_outcome(t, fetch, t->map.geo.units, HINTIER_FETCH_UNUSED);
 }

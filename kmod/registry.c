@@ -76,6 +76,7 @@ static struct ht_dev *dev_create(dev_t devt, const struct ht_tier *t)
 	}
 	kref_init(&dev->ref);
 	init_rwsem(&dev->api);
+	init_waitqueue_head(&dev->waiters);
 	dev->devt = devt;
 	memcpy(dev->uuid, t->uuid, sizeof(dev->uuid));
 	dev->extent_bytes = ht_extent_sectors(&t->map.geo) << SECTOR_SHIFT;
@@ -175,6 +176,7 @@ void ht_dev_leave(struct ht_dev *dev, struct ht_tier *t)
 	mutex_unlock(&registry_lock);
 	if (last) {
 		WRITE_ONCE(dev->gone, true);
+		wake_up_all(&dev->waiters);
 		if (dev->announced)
 			ht_event(dev, HINTIER_EV_REMOVED, 0, 0, 0, 0);
 	}

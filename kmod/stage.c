@@ -25,6 +25,7 @@
 #define FOUND_IDLE (5 * HZ)     /* what was read ahead of a found stream is kept so long */
 #define TOLD_IDLE (30 * HZ)
 #define SWEEP_EVERY HZ
+#define FETCHED_FOR (30 * HZ)   /* what a FETCH has brought is kept so long */
 #define IN_VAIN 16              /* pieces that could not be had, after which the next read asks again */
 #define STALE (HZ / 4)          /* a reader that pauses so long gives room to others */
 
@@ -55,6 +56,15 @@ static void drop_left_behind(struct ht_stage *stage)
 		ht_staged_drop(stage, b);
 }
 
+/* What FETCHes have brought so long ago, read or not. */
+static void drop_fetched(struct ht_stage *stage, u32 age)
+{
+	struct ht_staged *b;
+
+	while ((b = ht_staged_oldest(stage, age)))
+		ht_staged_drop(stage, b);
+}
+
 /* Takes room from a stream whose reader pauses. */
 static void make_room(struct ht_stage *stage)
 {
@@ -78,8 +88,41 @@ static void give_up(struct ht_stage *stage, struct ht_staged *b)
 static void sweep_later(struct ht_stage *stage)
 {
 	if (READ_ONCE(stage->streams.active) || READ_ONCE(stage->limit) < stage->nr ||
-	    READ_ONCE(stage->idle_pages))
+	    READ_ONCE(stage->idle_pages) || READ_ONCE(stage->used_fetched) ||
+	    ht_fetch_waiting(stage->tier, true))
 		queue_delayed_work(stage->tier->wq, &stage->sweep, SWEEP_EVERY);
+}
+
+/* Loads for FETCHes stand back behind reads that wait for bulk. */
+static bool may_fetch(struct ht_stage *stage)
+{
+	u32 window = READ_ONCE(stage->tier->engine.tune.fetches);
+
+	if (atomic_read(&stage->tier->bulk_reads))
+		window = DIV_ROUND_UP(window, 4);
+	return atomic_read(&stage->fetching) < window && !READ_ONCE(stage->tier->stopping);
+}
+
+/* Starts FETCHes while they have room; the end of a load, and what becomes free, kick again. */
+static void fetch_some(struct ht_stage *stage)
+{
+	struct ht_tier *t = stage->tier;
+	struct ht_wanted wanted;
+	struct ht_staged *b;
+
+	while (may_fetch(stage) && ht_fetch_next(t, true, &wanted, NULL)) {
+		b = ht_staged_take_fetched(stage, &wanted);
+		if (!b) {
+			ht_fetch_put_back(t, &wanted);
+			break;
+		}
+		if (!ht_staged_get_pages(b) || !ht_staged_load(stage, b)) {
+			/* Nothing, if it found what it wanted. */
+			ht_staged_tell(b, HINTIER_FETCH_CANCELLED);
+			ht_staged_give(stage, b);
+		}
+		cond_resched();
+	}
 }
 
 static void stage_work(struct work_struct *work)
@@ -92,6 +135,7 @@ static void stage_work(struct work_struct *work)
 	drop_left_behind(stage);
 	make_room(stage);
 	blk_start_plug(&plug);
+	fetch_some(stage);
 	while (!READ_ONCE(stage->tier->stopping) && in_vain < IN_VAIN && (b = ht_staged_take(stage))) {
 		if (!ht_staged_get_pages(b)) {
 			/* Its stream reads these from a device. */
@@ -126,6 +170,7 @@ static void stage_sweep(struct work_struct *work)
 	quiet = !stage->streams.active;
 	spin_unlock_irq(&stage->lock);
 	drop_left_behind(stage);
+	drop_fetched(stage, FETCHED_FOR);
 	if (quiet)
 		ht_stage_free_some(stage, stage->nr / 8 + 1);
 	ht_stage_kick(stage);
@@ -158,6 +203,11 @@ void ht_stage_landed(struct ht_tier *t, struct ht_io *io)
 	ht_streams_landed(&stage->streams, io->stream, io->stream_number);
 	spin_unlock_irqrestore(&stage->lock, flags);
 	io->stream = HT_NIL;
+}
+
+void ht_stage_fetch(struct ht_tier *t)
+{
+	ht_stage_kick(t->stage);
 }
 
 /* ---- what is told --------------------------------------------------------------------------- */
@@ -255,6 +305,7 @@ void ht_stage_clear(struct ht_tier *t)
 	synchronize_rcu();
 	while ((b = ht_staged_idlest(stage, 0)))
 		ht_staged_drop(stage, b);
+	drop_fetched(stage, 0);
 	ht_stage_free_some(stage, stage->nr);
 }
 
@@ -278,6 +329,7 @@ int ht_stage_create(struct ht_tier *t, u32 mib)
 	stage->tier = t;
 	spin_lock_init(&stage->lock);
 	INIT_LIST_HEAD(&stage->free);
+	INIT_LIST_HEAD(&stage->fetched);
 	for (u32 i = 0; i < HT_STREAMS; i++)
 		INIT_LIST_HEAD(&stage->order[i]);
 	INIT_WORK(&stage->work, stage_work);

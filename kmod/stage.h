@@ -51,6 +51,9 @@ void ht_stage_serve(struct ht_tier *t, struct bio *bio, struct ht_io *io);
 bool ht_stage_missed(struct ht_tier *t, struct ht_io *io, u64 from, u64 to);
 void ht_stage_landed(struct ht_tier *t, struct ht_io *io);
 
+/* A FETCH to RAM is waiting to be started. */
+void ht_stage_fetch(struct ht_tier *t);
+
 /* Ranges that will be read in this order; see ht_streams_tell(). */
 int ht_stage_tell(struct ht_tier *t, u64 owner, const struct hintier_hint *hint);
 void ht_stage_untell(struct ht_tier *t, u64 owner);

@@ -49,24 +49,62 @@ void ht_staged_give(struct ht_stage *stage, struct ht_staged *b)
 		list_add_tail(&b->order, &stage->free);
 	}
 	stage->used--;
+	if (b->piece.stream == HT_NIL)
+		stage->used_fetched--;
+	b->piece.stream = 0;
 	spin_unlock_irqrestore(&stage->lock, flags);
+	if (ht_fetch_waiting(stage->tier, true))
+		ht_stage_kick(stage);
+}
+
+static struct ht_staged *first_free(struct ht_stage *stage)
+{
+	return stage->used < stage->limit ?
+	       list_first_entry_or_null(&stage->free, struct ht_staged, order) : NULL;
+}
+
+static void take(struct ht_stage *stage, struct ht_staged *b)
+{
+	list_del_init(&b->order);
+	stage->used++;
+	if (b->has_pages)
+		stage->idle_pages--;
+	b->fetch = 0;
+	b->state = HT_STAGED_LOADING;
 }
 
 /* A free block with pages, for the next piece of a stream. NULL: no stream wants, or no room. */
 struct ht_staged *ht_staged_take(struct ht_stage *stage)
 {
+	struct ht_piece piece;
+	struct ht_staged *b;
+
+	spin_lock_irq(&stage->lock);
+	b = first_free(stage);
+	if (b && ht_streams_next(&stage->streams, &piece)) {
+		take(stage, b);
+		b->piece = piece;
+	} else {
+		b = NULL;
+	}
+	spin_unlock_irq(&stage->lock);
+	return b;
+}
+
+struct ht_staged *ht_staged_take_fetched(struct ht_stage *stage, const struct ht_wanted *wanted)
+{
 	struct ht_staged *b = NULL;
 
 	spin_lock_irq(&stage->lock);
-	if (stage->used < stage->limit)
-		b = list_first_entry_or_null(&stage->free, struct ht_staged, order);
-	if (b && ht_streams_next(&stage->streams, &b->piece)) {
-		list_del_init(&b->order);
-		stage->used++;
-		if (b->has_pages)
-			stage->idle_pages--;
-	} else {
-		b = NULL;
+	if (stage->used_fetched < max(stage->limit - stage->limit / 4, 1U))
+		b = first_free(stage);
+	if (b) {
+		take(stage, b);
+		stage->used_fetched++;
+		b->piece = (struct ht_piece){ .stream = HT_NIL, .extent = wanted->extent,
+					      .from = wanted->from, .to = wanted->to };
+		b->fetch = wanted->number;
+		b->since = ht_stage_ticks();
 	}
 	spin_unlock_irq(&stage->lock);
 	return b;
@@ -104,8 +142,22 @@ void ht_stage_free_some(struct ht_stage *stage, u32 most)
 
 /* ---- findable ------------------------------------------------------------------------------- */
 
-/* Under the shard's lock: nobody finds it any more. What is unread is no more the stream's. */
-void ht_staged_hide(struct ht_stage *stage, struct ht_lock_shard *shard, struct ht_staged *b)
+void ht_staged_tell(struct ht_staged *b, enum hintier_fetch how)
+{
+	u32 units = b->piece.to - b->piece.from, number = b->fetch;
+
+	b->fetch = 0;
+	if (!number)
+		return;
+	if (b->state == HT_STAGED_READY)
+		ht_fetch_outcome(b->tier, number, units, how);
+	else
+		ht_fetch_over(b->tier, number, units, how);
+}
+
+/* Nobody finds it any more. What is unread is no more the stream's. */
+void ht_staged_hide(struct ht_stage *stage, struct ht_lock_shard *shard, struct ht_staged *b,
+		    enum hintier_fetch how)
 {
 	struct ht_staged **link = &shard->staged;
 	bool read = !ht_bits_any(b->unread, b->piece.from, b->piece.to);
@@ -116,8 +168,10 @@ void ht_staged_hide(struct ht_stage *stage, struct ht_lock_shard *shard, struct 
 	b->findable = false;
 	spin_lock(&stage->lock);
 	list_del_init(&b->order);
-	ht_streams_gone(&stage->streams, &b->piece, read ? HT_GONE_READ : HT_GONE_UNREAD);
+	if (b->piece.stream != HT_NIL)
+		ht_streams_gone(&stage->streams, &b->piece, read ? HT_GONE_READ : HT_GONE_UNREAD);
 	spin_unlock(&stage->lock);
+	ht_staged_tell(b, how);
 	if (!read)
 		ht_count(b->tier, HINTIER_C_STAGE_UNUSED_BYTES,
 			 (u64)ht_bits_count(b->unread, b->piece.from, b->piece.to) *
@@ -125,21 +179,21 @@ void ht_staged_hide(struct ht_stage *stage, struct ht_lock_shard *shard, struct 
 	ht_staged_put(b);
 }
 
-struct ht_staged *ht_staged_find(struct ht_lock_shard *shard, u32 extent)
+struct ht_staged *ht_staged_find(struct ht_lock_shard *shard, u32 extent, u32 from, u32 to)
 {
 	struct ht_staged *b = shard->staged;
 
-	while (b && b->piece.extent != extent)
+	while (b && (b->piece.extent != extent || b->piece.from >= to || b->piece.to <= from))
 		b = b->next;
 	return b;
 }
 
 void ht_stage_forget(struct ht_tier *t, struct ht_lock_shard *shard, u32 extent)
 {
-	struct ht_staged *b = ht_staged_find(shard, extent);
+	struct ht_staged *b;
 
-	if (b)
-		ht_staged_hide(t->stage, shard, b);
+	while ((b = ht_staged_find(shard, extent, 0, t->map.geo.units)))
+		ht_staged_hide(t->stage, shard, b, HINTIER_FETCH_CANCELLED);
 }
 
 /* A block that was found without its shard's lock, with a reference, is to go. */
@@ -150,7 +204,7 @@ void ht_staged_drop(struct ht_stage *stage, struct ht_staged *b)
 
 	shard = ht_shard_lock(stage->tier, b->piece.extent, &flags);
 	if (b->findable)
-		ht_staged_hide(stage, shard, b);
+		ht_staged_hide(stage, shard, b, HINTIER_FETCH_UNUSED);
 	ht_shard_unlock(shard, flags);
 	ht_staged_put(b);
 }
@@ -171,6 +225,21 @@ struct ht_staged *ht_staged_idlest(struct ht_stage *stage, u32 age)
 		b = list_last_entry(&stage->order[nth], struct ht_staged, order);
 		age = idle;
 	}
+	if (b)
+		atomic_inc(&b->users);
+	spin_unlock_irqrestore(&stage->lock, flags);
+	return b;
+}
+
+struct ht_staged *ht_staged_oldest(struct ht_stage *stage, u32 age)
+{
+	struct ht_staged *b;
+	unsigned long flags;
+
+	spin_lock_irqsave(&stage->lock, flags);
+	b = list_first_entry_or_null(&stage->fetched, struct ht_staged, order);
+	if (b && ht_stage_ticks() - b->since < age)
+		b = NULL;
 	if (b)
 		atomic_inc(&b->users);
 	spin_unlock_irqrestore(&stage->lock, flags);
@@ -264,6 +333,8 @@ static unsigned long shrink_scan(struct shrinker *shrinker, struct shrink_contro
 		before = READ_ONCE(stage->idle_pages);
 		if (!before) {
 			b = ht_staged_idlest(stage, 0);
+			if (!b)
+				b = ht_staged_oldest(stage, 0);
 			if (!b)
 				break;
 			ht_staged_drop(stage, b);

@@ -10,8 +10,6 @@
 
 #include <linux/highmem.h>
 
-enum { LOADING, READY, FAILED };
-
 /* ---- loads ---------------------------------------------------------------------------------- */
 
 static void copy_piece(struct ht_staged *b, u32 at, const struct bio_vec *bv)
@@ -53,7 +51,7 @@ static void read_plainly(struct ht_tier *t, struct bio *bio)
 
 static void answer(struct ht_staged *b, struct bio *bio, u8 state, u8 outcome)
 {
-	if (state == FAILED) {
+	if (state == HT_STAGED_FAILED) {
 		read_plainly(b->tier, bio);
 		return;
 	}
@@ -65,12 +63,21 @@ static void answer(struct ht_staged *b, struct bio *bio, u8 state, u8 outcome)
 void ht_staged_serve_joined(struct work_struct *work)
 {
 	struct ht_staged *b = container_of(work, struct ht_staged, work);
+	struct ht_tier *t = b->tier;
 	struct bio *bio;
 
 	/* Its state is final, and nobody joins any more. */
-	while ((bio = bio_list_pop(&b->readers)))
+	while ((bio = bio_list_pop(&b->readers))) {
+		if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
+			ht_worker_kick(t);
 		answer(b, bio, b->state, HINTIER_IO_JOINED);
+	}
 	ht_staged_put(b);
+}
+
+static bool is_fetched(const struct ht_staged *b)
+{
+	return b->piece.stream == HT_NIL;
 }
 
 static void load_ended(struct ht_staged *b)
@@ -79,6 +86,7 @@ static void load_ended(struct ht_staged *b)
 	struct ht_stage *stage = t->stage;
 	struct ht_request req = { .op = HT_REQ_READ, .extent = b->piece.extent };
 	struct ht_lock_shard *shard;
+	bool fetched = is_fetched(b);
 	unsigned long flags;
 	bool joined;
 
@@ -90,21 +98,27 @@ static void load_ended(struct ht_staged *b)
 	if (b->slot != HT_NIL)
 		ht_act(t, b->slot, ht_end(&t->map, &shard->core, &req, b->slot, HT_DO_FAST, true),
 		       0);
+	if (b->fetch && !b->status)
+		ht_fetch_came(t, b->fetch);
+	else
+		ht_staged_tell(b, HINTIER_FETCH_CANCELLED);
 	/* Pairs with the acquire in ht_stage_serve(): who sees that sees the data. */
-	smp_store_release(&b->state, b->status ? FAILED : READY);
+	smp_store_release(&b->state, b->status ? HT_STAGED_FAILED : HT_STAGED_READY);
 	if (b->status && b->findable)
-		ht_staged_hide(stage, shard, b);
+		ht_staged_hide(stage, shard, b, HINTIER_FETCH_CANCELLED);
 	joined = !bio_list_empty(&b->readers);
 	ht_shard_unlock(shard, flags);
 	if (joined)
 		queue_work(t->wq, &b->work);
 	else
 		ht_staged_put(b);
-	if (atomic_dec_and_test(&stage->loads)) {
-		wake_up_all(&t->drained);
-		if (READ_ONCE(t->held_back))
-			ht_worker_kick(t);
+	if (fetched) {
+		atomic_dec(&stage->fetching);
+		if (ht_fetch_waiting(t, true))
+			ht_stage_kick(stage);
 	}
+	if (atomic_dec_and_test(&stage->loads))
+		wake_up_all(&t->drained);
 	rcu_read_unlock();
 }
 
@@ -163,6 +177,28 @@ static bool prefers_home(struct ht_tier *t)
 	       atomic_read(&t->fast_sectors) > atomic_read(&t->bulk_sectors);
 }
 
+/*
+ * A FETCH wants what is staged already, or on its way: it has that. What is staged only in part is
+ * given up for it.
+ */
+static bool adopt(struct ht_stage *stage, struct ht_lock_shard *shard, struct ht_staged *b)
+{
+	struct ht_staged *have;
+
+	while ((have = ht_staged_find(shard, b->piece.extent, b->piece.from, b->piece.to))) {
+		ht_staged_tell(have, HINTIER_FETCH_CANCELLED);
+		if (have->piece.from <= b->piece.from && have->piece.to >= b->piece.to) {
+			have->fetch = b->fetch;
+			b->fetch = 0;
+			if (have->state == HT_STAGED_READY)
+				ht_fetch_came(stage->tier, have->fetch);
+			return true;
+		}
+		ht_staged_hide(stage, shard, have, HINTIER_FETCH_UNUSED);
+	}
+	return false;
+}
+
 /* Makes a block findable and starts to fill it; false if that may not be done now. */
 bool ht_staged_load(struct ht_stage *stage, struct ht_staged *b)
 {
@@ -175,7 +211,8 @@ bool ht_staged_load(struct ht_stage *stage, struct ht_staged *b)
 
 	shard = ht_shard_lock(t, b->piece.extent, &flags);
 	spin_lock(&t->hold_lock);
-	begun = !ht_staged_find(shard, b->piece.extent) &&
+	begun = (!is_fetched(b) || !adopt(stage, shard, b)) &&
+		!ht_staged_find(shard, b->piece.extent, from, to) &&
 		ht_ahead_begin(&t->map, &shard->core, b->piece.extent, from, to, prefers_home(t),
 			       &ahead);
 	spin_unlock(&t->hold_lock);
@@ -185,7 +222,7 @@ bool ht_staged_load(struct ht_stage *stage, struct ht_staged *b)
 		b->slot = ahead.slot;
 		b->fast_sectors = ht_bits_count(ahead.units, from, to) * HT_UNIT_SECTORS;
 		b->bulk_sectors = (to - from) * HT_UNIT_SECTORS - b->fast_sectors;
-		b->state = LOADING;
+		b->state = HT_STAGED_LOADING;
 		b->findable = true;
 		memset(b->unread, 0, sizeof(b->unread));
 		ht_bits_set(b->unread, from, to);
@@ -193,7 +230,8 @@ bool ht_staged_load(struct ht_stage *stage, struct ht_staged *b)
 		b->next = shard->staged;
 		shard->staged = b;
 		spin_lock(&stage->lock);
-		list_add_tail(&b->order, &stage->order[b->piece.stream]);
+		list_add_tail(&b->order, is_fetched(b) ? &stage->fetched :
+						       &stage->order[b->piece.stream]);
 		spin_unlock(&stage->lock);
 	}
 	ht_shard_unlock(shard, flags);
@@ -201,6 +239,8 @@ bool ht_staged_load(struct ht_stage *stage, struct ht_staged *b)
 		return false;
 
 	atomic_inc(&stage->loads);
+	if (is_fetched(b))
+		atomic_inc(&stage->fetching);
 	atomic_add(b->fast_sectors, &t->fast_sectors);
 	atomic_add(b->bulk_sectors, &t->bulk_sectors);
 	ht_count(t, HINTIER_C_STAGED_BYTES, (u64)(to - from) * HINTIER_UNIT_BYTES);
@@ -213,13 +253,13 @@ bool ht_staged_load(struct ht_stage *stage, struct ht_staged *b)
 bool ht_stage_begin(struct ht_tier *t, struct ht_lock_shard *shard, struct ht_io *io,
 		    const struct ht_request *req, struct ht_answer *ans)
 {
-	struct ht_staged *b = ht_staged_find(shard, req->extent);
 	u32 from = req->from / HT_UNIT_SECTORS, to;
+	struct ht_staged *b = ht_staged_find(shard, req->extent, from, from + 1);
 	struct ht_stage *stage = t->stage;
+	bool more = false;
 	u64 start;
-	bool more;
 
-	if (!b || from < b->piece.from || from >= b->piece.to)
+	if (!b)
 		return false;
 	to = min(req->to, b->piece.to * HT_UNIT_SECTORS);
 	ans->verdict = HT_DO_STAGED;
@@ -234,12 +274,16 @@ bool ht_stage_begin(struct ht_tier *t, struct ht_lock_shard *shard, struct ht_io
 	io->staged = b;
 	/* A unit counts as read when its end is. */
 	ht_bits_clear(b->unread, from, to / HT_UNIT_SECTORS);
-	start = (u64)req->extent << t->map.geo.extent_shift;
-	spin_lock(&stage->lock);
-	more = ht_streams_hit(&stage->streams, &b->piece, start + to, ht_stage_ticks());
-	spin_unlock(&stage->lock);
+	ht_staged_tell(b, b->state == HT_STAGED_LOADING ? HINTIER_FETCH_LATE :
+							  HINTIER_FETCH_TIMELY);
+	if (!is_fetched(b)) {
+		start = (u64)req->extent << t->map.geo.extent_shift;
+		spin_lock(&stage->lock);
+		more = ht_streams_hit(&stage->streams, &b->piece, start + to, ht_stage_ticks());
+		spin_unlock(&stage->lock);
+	}
 	if (!ht_bits_any(b->unread, b->piece.from, b->piece.to))
-		ht_staged_hide(stage, shard, b);
+		ht_staged_hide(stage, shard, b, HINTIER_FETCH_TIMELY);
 	if (more)
 		ht_stage_kick(stage);
 	return true;
@@ -253,9 +297,11 @@ static bool join(struct ht_tier *t, struct ht_staged *b, struct bio *bio)
 	bool loading;
 
 	shard = ht_shard_lock(t, b->piece.extent, &flags);
-	loading = b->state == LOADING;
-	if (loading)
+	loading = b->state == HT_STAGED_LOADING;
+	if (loading) {
 		bio_list_add(&b->readers, bio);
+		atomic_inc(&t->bulk_reads); /* demand, until it has its answer */
+	}
 	ht_shard_unlock(shard, flags);
 	return loading;
 }
@@ -266,7 +312,7 @@ void ht_stage_serve(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	/* Pairs with the release in load_ended(). A state that is final stays so as long as we use it. */
 	u8 state = smp_load_acquire(&b->state);
 
-	if (state == LOADING && join(t, b, bio)) {
+	if (state == HT_STAGED_LOADING && join(t, b, bio)) {
 		ht_staged_put(b);
 		return;
 	}

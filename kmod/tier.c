@@ -27,8 +27,7 @@ static int create_map(struct ht_tier *t)
 	map->buckets = vmalloc(sizeof(u32) << map->bucket_bits);
 	t->shards = kvcalloc(t->nr_shards, sizeof(*t->shards), GFP_KERNEL);
 	t->ghosts = vzalloc(HT_GHOSTS * sizeof(u32));
-	t->fetches = vzalloc(HT_FETCHES * sizeof(*t->fetches));
-	if (!map->slots || !map->bits || !map->buckets || !t->shards || !t->ghosts || !t->fetches)
+	if (!map->slots || !map->bits || !map->buckets || !t->shards || !t->ghosts)
 		return -ENOMEM;
 	for (u32 i = 0; i < t->nr_shards; i++)
 		spin_lock_init(&t->shards[i].lock);
@@ -67,6 +66,8 @@ static int create_engines(struct ht_tier *t)
 	r = bioset_init(&t->xfer_bios, 64, 0, BIOSET_NEED_BVECS);
 	if (!r)
 		r = create_map(t);
+	if (!r)
+		r = ht_fetch_create(t);
 	if (!r)
 		r = ht_lostmap_create(t);
 	if (!r)
@@ -130,8 +131,6 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	spin_lock_init(&t->engine_lock);
 	spin_lock_init(&t->wait_lock);
 	spin_lock_init(&t->hold_lock);
-	spin_lock_init(&t->fetch_lock);
-	INIT_LIST_HEAD(&t->fetch_told);
 	init_waitqueue_head(&t->drained);
 	INIT_WORK(&t->worker, ht_worker);
 	INIT_DELAYED_WORK(&t->again, ht_worker_again);
@@ -182,7 +181,7 @@ void ht_tier_destroy(struct ht_tier *t)
 	bitmap_free(t->changed);
 	ht_blank_destroy(t);
 	ht_lostmap_destroy(t);
-	vfree(t->fetches);
+	ht_fetch_destroy(t);
 	vfree(t->ghosts);
 	kvfree(t->shards);
 	vfree(t->map.buckets);
@@ -209,7 +208,6 @@ static void reset(struct ht_tier *t)
 	memset(map->bits, 0, (size_t)geo->slots * HT_BITS * geo->words * sizeof(u16));
 	memset(map->buckets, 0xff, sizeof(u32) << map->bucket_bits);
 	memset(t->ghosts, 0xff, HT_GHOSTS * sizeof(u32));
-	memset(t->fetches, 0, HT_FETCHES * sizeof(*t->fetches));
 	for (u32 slot = 0; slot < geo->slots; slot++) {
 		memset(&map->slots[slot], 0, sizeof(map->slots[slot]));
 		map->slots[slot].extent = HT_NIL;
@@ -217,9 +215,7 @@ static void reset(struct ht_tier *t)
 	for (u32 i = 0; i < t->nr_shards; i++)
 		memset(&t->shards[i].core, 0, sizeof(t->shards[i].core));
 	bitmap_zero(t->changed, t->nr_blocks);
-	INIT_LIST_HEAD(&t->fetch_told);
-	t->fetch_head = 1;
-	t->fetch_tail = 1;
+	ht_fetch_reset(t);
 	t->pressure = false;
 	t->destage_failed = false;
 	t->bulk_torn = false;
@@ -309,6 +305,7 @@ void ht_tier_deactivate(struct ht_tier *t)
 	ht_dev_ready(t->dev, false);
 	ht_stage_clear(t);
 	quiesce(t);
+	ht_fetch_stop(t);
 	ht_meta_stop(t);
 	quiesce(t);
 	t->dev->epoch = t->map.epoch;

@@ -42,6 +42,7 @@
 #define HT_XFER_BYTES (8U << 20)       /* pages of all transfers */
 #define HT_GHOSTS 16384                /* extents whose first read miss is remembered */
 #define HT_FETCHES 4096                /* FETCH hints that are queued or not yet told about */
+#define HT_FETCH_BITS 10
 
 struct ht_lock_shard {
 	spinlock_t lock;
@@ -107,21 +108,40 @@ struct ht_xfer {
 	bool was_tee;
 };
 
-/* A FETCH that was accepted, until all its extents have told how they ended. */
+enum { HT_OUT_COMING, HT_OUT_LEFT, HT_OUTS };
+
+/* A FETCH that was accepted, until all its extents have told how they ended. All: fetch_lock. */
 struct ht_fetch {
+	u64 teller;             /* who may wait for it, under */
 	u64 cookie;
 	u64 bytes[HINTIER_FETCHES];
 	u32 number;             /* 0: not in use */
+	u32 first;              /* extent */
 	u32 next;               /* next extent to start */
 	u32 end;
+	u32 coming;             /* extents that are neither there nor given up */
 	u32 left;               /* extents that have not told yet */
 	u32 depth;
 	u64 object;
+	u64 due;                /* ns: the order in which they are started */
 	u64 deadline;           /* ns, 0 for none */
-	struct list_head told;  /* fetch_lock: its events are due */
+	struct list_head todo;  /* has extents to start */
+	struct list_head told;  /* its events are due */
+	struct hlist_node out[HT_OUTS]; /* in fetch_out, as long as there are any */
 	u16 source;
 	u16 group;
+	u16 from;               /* units: its first extent from here, its last one up to there */
+	u16 to;
 	u8 klass;
+	bool to_stage;
+};
+
+/* What a FETCH wants of one extent. */
+struct ht_wanted {
+	u32 number;             /* of the FETCH */
+	u32 extent;
+	u32 from;               /* units */
+	u32 to;
 };
 
 struct ht_args {
@@ -203,9 +223,10 @@ struct ht_tier {
 
 	spinlock_t fetch_lock;
 	struct ht_fetch *fetches;    /* [HT_FETCHES], by number */
+	struct hlist_head (*fetch_out)[1 << HT_FETCH_BITS]; /* [HT_OUTS], by teller and cookie */
+	struct list_head fetch_todo[2]; /* to fast, to the stage: by due */
+	struct list_head fetch_told;
 	u32 fetch_head;              /* number of the next one to accept */
-	u32 fetch_tail;              /* oldest one with extents to start */
-	struct list_head fetch_told; /* fetch_lock */
 
 	struct ht_stage *stage;      /* NULL: none */
 
@@ -334,9 +355,25 @@ int ht_worker_drain(struct ht_tier *t);
 int ht_worker_drop_clean(struct ht_tier *t);
 
 /* ---- fetch.c ---- */
-int ht_fetch_queue(struct ht_tier *t, const struct hintier_hint *hint, u32 from, u32 to);
+int ht_fetch_create(struct ht_tier *t);
+void ht_fetch_destroy(struct ht_tier *t);
+void ht_fetch_reset(struct ht_tier *t);
+void ht_fetch_stop(struct ht_tier *t);
+int ht_fetch_queue(struct ht_tier *t, u64 teller, const struct hintier_hint *hint);
+/* The next extent to start, with a copy of its FETCH if that is wanted; false if there is none. */
+bool ht_fetch_next(struct ht_tier *t, bool to_stage, struct ht_wanted *ret, struct ht_fetch *of);
+/* It could not be started as yet. */
+void ht_fetch_put_back(struct ht_tier *t, const struct ht_wanted *wanted);
+bool ht_fetch_waiting(struct ht_tier *t, bool to_stage);
 void ht_fetch_start_some(struct ht_tier *t);
-void ht_fetch_outcome(struct ht_tier *t, u32 number, enum hintier_fetch how);
+bool ht_fetch_out(struct ht_tier *t, u64 teller, u64 cookie, bool outcome);
+/*
+ * From any context, once each for every extent of a FETCH: it is there; of what use it was. Or both
+ * at once: it will never come, or somebody had to wait for it.
+ */
+void ht_fetch_came(struct ht_tier *t, u32 number);
+void ht_fetch_outcome(struct ht_tier *t, u32 number, u32 units, enum hintier_fetch how);
+void ht_fetch_over(struct ht_tier *t, u32 number, u32 units, enum hintier_fetch how);
 void ht_fetch_tell(struct ht_tier *t);
 
 /* ---- advice.c ---- */

@@ -147,7 +147,8 @@ static void evict_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void
 		e->gone = ht_forget(&t->map, slot, &act);
 		if (e->gone && unread) {
 			s->flags &= ~HT_F_FETCHED;
-			ht_fetch_outcome(t, s->fetch, HINTIER_FETCH_UNUSED);
+			ht_fetch_outcome(t, s->fetch, t->map.geo.units,
+					 HINTIER_FETCH_UNUSED);
 		}
 	}
 	ht_pool_place(t, slot, act);
@@ -211,7 +212,7 @@ static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x, bool shed)
 static bool step(struct ht_tier *t, bool *again)
 {
 	struct ht_situation now = {
-		.reads_wait = atomic_read(&t->bulk_reads) || !ht_stage_idle(t),
+		.reads_wait = atomic_read(&t->bulk_reads),
 		.drain = atomic_read(&t->drainers),
 	};
 	struct ht_xfer *x = ht_xfer_get(t, HT_MOVE_DESTAGE);
@@ -271,11 +272,12 @@ void ht_worker(struct work_struct *work)
 	while ((bio = bio_list_pop(&retry)))
 		ht_io_route(t, bio);
 	start_promotions(t);
-	if (!READ_ONCE(t->stopping) && t->map.mode < HINTIER_MODE_BYPASS) {
+	if (!READ_ONCE(t->stopping))
 		ht_fetch_start_some(t);
+	if (!READ_ONCE(t->stopping) && t->map.mode < HINTIER_MODE_BYPASS) {
 		while (steps < STEPS && step(t, &again))
 			steps++;
-		WRITE_ONCE(t->held_back, atomic_read(&t->bulk_reads) || !ht_stage_idle(t));
+		WRITE_ONCE(t->held_back, atomic_read(&t->bulk_reads));
 		tell_pressure(t);
 	}
 	ht_fetch_tell(t);

@@ -129,16 +129,18 @@ static void serve_readers(struct ht_xfer *x)
 static void tell_fetch(struct ht_xfer *x, bool valid)
 {
 	struct ht_slot *s = &x->tier->map.slots[x->move.slot];
+	u32 units = x->tier->map.geo.units;
 
 	if (!x->fetch)
 		return;
 	if (!valid) {
-		ht_fetch_outcome(x->tier, x->fetch, HINTIER_FETCH_CANCELLED);
+		ht_fetch_over(x->tier, x->fetch, units, HINTIER_FETCH_CANCELLED);
 	} else if (s->flags & HT_F_LATE) {
-		ht_fetch_outcome(x->tier, x->fetch, HINTIER_FETCH_LATE);
+		ht_fetch_over(x->tier, x->fetch, units, HINTIER_FETCH_LATE);
 	} else {
 		s->flags |= HT_F_FETCHED;
 		s->fetch = x->fetch;
+		ht_fetch_came(x->tier, x->fetch);
 	}
 }
 

@@ -52,7 +52,7 @@ $(ABI_TEST): $(ABI_OBJECT) $(ABI_ILP32)
 # ---- programs that tests call in the VM ------------------------------------------------------
 
 VM_PROGRAMS += $(B)/tests/hostile_ioctl $(B)/tests/netlink_test $(B)/tests/stress \
-	$(B)/tests/user_pages $(B)/tests/stage_test
+	$(B)/tests/user_pages $(B)/tests/stage_test $(B)/tests/fetch_test
 CRASH_PROGRAMS := $(patsubst tests/vm/%.cpp,$(B)/tests/%,$(wildcard tests/vm/crash_*.cpp))
 VM_PROGRAMS += $(CRASH_PROGRAMS)
 VM_TEST_CXXFLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror -Iuapi
@@ -62,6 +62,8 @@ $(B)/tests/netlink_test: VM_TEST_LIBS := $(shell pkg-config --cflags --libs libn
 $(B)/tests/crash_sqlite: VM_TEST_LIBS := -lsqlite3
 
 $(CRASH_PROGRAMS): tests/vm/crash.hpp
+
+$(B)/tests/stage_test $(B)/tests/fetch_test: tests/vm/teller.hpp
 
 $(VM_PROGRAMS): $(B)/tests/%: tests/vm/%.cpp tests/vm/check.hpp \
 		$(wildcard uapi/hintier/*.h) tests/core.mk

@@ -147,6 +147,15 @@ Result<void> ControlDevice::hint(std::span<const hintier_hint> hints) {
     return {};
 }
 
+Result<bool> ControlDevice::wait(std::uint64_t cookie, std::uint32_t timeout_ms) {
+    hintier_wait wait{};
+    wait.cookie = cookie;
+    wait.timeout_ms = timeout_ms;
+    if (ioctl(fd_.get(), HINTIER_IOC_WAIT, &wait) == 0) return true;
+    if (errno == ETIMEDOUT || errno == EAGAIN) return false;
+    return fail(errno, "cannot wait for what is fetched: {}", errno_text(errno));
+}
+
 Result<void> ControlDevice::query(std::uint64_t offset, std::uint64_t length,
                                   const std::function<void(const hintier_residency&)>& each) {
     std::vector<hintier_residency> entries(1024);

@@ -56,12 +56,24 @@ void parse_device(nlattr* nest, TierStats& stats) {
     stats.lost = number(at[HINTIER_A_DEV_LOST]);
 }
 
+void parse_fetch(nlattr* nest, TierStats& stats) {
+    nlattr* at[HINTIER_A_FETCH_MAX + 1];
+    if (nla_parse_nested(at, HINTIER_A_FETCH_MAX, nest, nullptr) < 0) return;
+    FetchCount count;
+    count.by_source = at[HINTIER_A_FETCH_SOURCE];
+    count.which = static_cast<std::uint8_t>(
+        number(at[count.by_source ? HINTIER_A_FETCH_SOURCE : HINTIER_A_FETCH_CLASS]));
+    numbers(at[HINTIER_A_FETCH_BYTES], count.bytes);
+    stats.fetches.push_back(count);
+}
+
 void parse_counts(nlattr* nest, TierStats& stats) {
     nlattr* entry = nullptr;
     int remaining = 0;
     nla_for_each_nested(entry, nest, remaining) {
         nlattr* at[HINTIER_A_IO_MAX + 1];
         if (nla_type(entry) == HINTIER_A_STAT_COUNTERS) numbers(entry, stats.counters);
+        if (nla_type(entry) == HINTIER_A_STAT_FETCH) parse_fetch(entry, stats);
         if (nla_type(entry) != HINTIER_A_STAT_IO && nla_type(entry) != HINTIER_A_STAT_LATENCY)
             continue;
         if (nla_parse_nested(at, HINTIER_A_IO_MAX, entry, nullptr) < 0) continue;
@@ -103,6 +115,8 @@ constexpr std::array<const char*, HINTIER_OUTCOMES> outcome_names = {
     "fast", "home", "stage", "joined", "bypass", "lost", "error"};
 constexpr std::array<const char*, HINTIER_CLASSES> class_names = {"other", "weights",    "expert",
                                                                   "kv",    "checkpoint", "stream"};
+constexpr std::array<const char*, HINTIER_FETCHES> fetch_names = {"timely", "late", "unused",
+                                                                  "cancelled"};
 constexpr std::array<const char*, HINTIER_MODES> mode_names = {"writeback", "writethrough",
                                                                "writearound", "bypass", "fail"};
 constexpr std::array<const char*, HINTIER_COUNTERS> counter_names = {"fast_write_bytes",
@@ -201,6 +215,9 @@ std::string outcome_name(unsigned outcome) {
 }
 std::string class_name(unsigned klass) {
     return name_in(class_names, klass);
+}
+std::string fetch_name(unsigned fetch) {
+    return name_in(fetch_names, fetch);
 }
 std::string mode_name(unsigned mode) {
     return name_in(mode_names, mode);

@@ -33,6 +33,13 @@ struct IoLatency {
     Histogram buckets{};
 };
 
+// Bytes that FETCHes have asked for, by how they ended.
+struct FetchCount {
+    bool by_source = false; // which is a source; else a class
+    std::uint8_t which = 0;
+    std::array<std::uint64_t, HINTIER_FETCHES> bytes{};
+};
+
 struct TierStats {
     dev_t id = 0;
     std::array<std::uint8_t, 16> uuid{};
@@ -46,6 +53,7 @@ struct TierStats {
     std::uint64_t lost = 0; // bytes
     std::vector<IoCount> io;
     std::vector<IoLatency> latency;
+    std::vector<FetchCount> fetches;
     std::array<std::uint64_t, HINTIER_COUNTERS> counters{};
 };
 
@@ -66,6 +74,7 @@ std::string op_name(unsigned op);
 std::string outcome_name(unsigned outcome);
 std::string class_name(unsigned klass);
 std::string mode_name(unsigned mode);
+std::string fetch_name(unsigned fetch);
 std::string counter_name(unsigned counter);
 // The class of that name; -1 when there is none.
 int class_number(std::string_view name);

@@ -118,6 +118,18 @@ Json latency_json(const TierStats& stats) {
     return list;
 }
 
+Json fetches_json(const TierStats& stats) {
+    Json list = Json::array();
+    for (const FetchCount& one : stats.fetches) {
+        Json entry =
+            one.by_source ? Json{{"source", one.which}} : Json{{"class", class_name(one.which)}};
+        for (unsigned how = 0; how < one.bytes.size(); how++)
+            entry[fetch_name(how)] = one.bytes[how];
+        list.push_back(std::move(entry));
+    }
+    return list;
+}
+
 } // namespace
 
 Json parse_status_line(const std::string& line) {
@@ -159,6 +171,7 @@ Json status_json(const DmDevice& tier, const TierStats& stats) {
             {"lost_bytes", stats.lost},
             {"io", io_json(stats)},
             {"latency", latency_json(stats)},
+            {"fetches", fetches_json(stats)},
             {"counters", std::move(counters)},
             {"target", parse_status_line(line_of(tier))},
             {"dm_status", line_of(tier)}};

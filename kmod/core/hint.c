@@ -25,7 +25,7 @@ static const struct rule {
 	},
 	[HINTIER_VERB_FETCH] = {
 		.known = true,
-		.later = HINTIER_FLAG_STAGE,
+		.flags = HINTIER_FLAG_STAGE,
 		.access = HINTIER_ACCESS_ADVISE,
 	},
 	[HINTIER_VERB_DONE] = {
@@ -84,6 +84,13 @@ int ht_batch_refusal(struct hintier_batch *batch)
 	if (!batch->count)
 		return -EINVAL;
 	return batch->count > HINTIER_BATCH_MAX ? -E2BIG : 0;
+}
+
+int ht_wait_refusal(const struct hintier_wait *wait)
+{
+	if (wait->flags & ~HINTIER_WAIT_OUTCOME || wait->reserved[0] || wait->reserved[1])
+		return -EINVAL;
+	return wait->timeout_ms > HINTIER_WAIT_MAX_MS ? -EINVAL : 0;
 }
 
 int ht_query_refusal(const struct hintier_query *query)

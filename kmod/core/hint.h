@@ -30,6 +30,7 @@ u32 ht_hint_refusal(const struct hintier_hint *hint, u32 access, u64 bytes);
 int ht_batch_refusal(struct hintier_batch *batch);
 
 /* 0 or an errno: what is wrong with it on any tier. */
+int ht_wait_refusal(const struct hintier_wait *wait);
 int ht_query_refusal(const struct hintier_query *query);
 
 HT_CORE_END

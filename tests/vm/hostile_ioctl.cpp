@@ -143,6 +143,8 @@ void test_unbound() {
     expect(send(fd, &h, 1), ENXIO, 0, HINTIER_REASON_STATE, "unbound HINT");
     same(call(fd, HINTIER_IOC_QUERY, &query), ENXIO, "unbound QUERY");
     same(call(fd, HINTIER_IOC_EPOCH, &epoch), ENXIO, "unbound EPOCH");
+    hintier_wait wait{};
+    same(call(fd, HINTIER_IOC_WAIT, &wait), ENXIO, "unbound WAIT");
     close(fd);
 }
 
@@ -264,8 +266,6 @@ std::vector<Refusal> refusals() {
         h.epoch = epoch;
         add("DONE of epoch " + std::to_string(epoch), h, EINVAL, HINTIER_REASON_EPOCH);
     }
-    add("FETCH to stage", with_verb(HINTIER_VERB_FETCH, HINTIER_FLAG_STAGE), EOPNOTSUPP,
-        HINTIER_REASON_UNSUPPORTED);
     add("CLASSIFY to stage", with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_STAGE), EINVAL,
         HINTIER_REASON_FLAGS);
     add("FETCH touching", with_verb(HINTIER_VERB_FETCH, HINTIER_FLAG_TOUCH), EINVAL,
@@ -536,8 +536,8 @@ void test_compat(const char*) {}
 
 void noise(int fd, unsigned seed) {
     std::mt19937_64 random(seed);
-    const unsigned long calls[] = {HINTIER_IOC_VERSION, HINTIER_IOC_BIND, HINTIER_IOC_HINT,
-                                   HINTIER_IOC_QUERY, HINTIER_IOC_EPOCH};
+    const unsigned long calls[] = {HINTIER_IOC_VERSION, HINTIER_IOC_BIND,  HINTIER_IOC_HINT,
+                                   HINTIER_IOC_QUERY,   HINTIER_IOC_EPOCH, HINTIER_IOC_WAIT};
     std::vector<hintier_hint> hints(80);
     std::vector<hintier_residency> room(64);
     for (int i = 0; i < 4000; i++) {
@@ -559,7 +559,7 @@ void noise(int fd, unsigned seed) {
         query.max = 64;
         switch (random() % 3) {
         case 0:
-            call(fd, calls[random() % 5], arg);
+            call(fd, calls[random() % std::size(calls)], arg);
             break;
         case 1:
             call(fd, HINTIER_IOC_HINT, &batch);

@@ -24,69 +24,10 @@
 #include <hintier/ioctl.h>
 
 #include "check.hpp"
+#include "teller.hpp"
 
 namespace hintier::test {
 namespace {
-
-constexpr uint64_t MIB = 1 << 20;
-
-[[noreturn]] void die(const char* what) {
-    fprintf(stderr, "stage_test: %s: error: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-// A descriptor of the control device, bound to a tier.
-class Teller {
-public:
-    explicit Teller(int node) : fd_(open(HINTIER_CONTROL_PATH, O_RDWR | O_CLOEXEC)) {
-        bind_.fd = node;
-        if (fd_ < 0 || ioctl(fd_, HINTIER_IOC_BIND, &bind_)) die("BIND");
-    }
-    ~Teller() { close(fd_); }
-    Teller(const Teller&) = delete;
-    Teller& operator=(const Teller&) = delete;
-
-    uint64_t bytes() const { return bind_.bytes; }
-
-    // An errno, or 0.
-    int tell(uint64_t from, uint64_t length, uint64_t cookie = 1, uint32_t window = 0) {
-        hintier_hint hint{};
-        hint.verb = HINTIER_VERB_SEQUENCE;
-        hint.offset = from;
-        hint.length = length;
-        hint.cookie = cookie;
-        hint.depth = window;
-        return tell({hint});
-    }
-
-    int tell(const std::vector<hintier_hint>& hints) {
-        batch_ = {};
-        batch_.hints = uintptr_t(hints.data());
-        batch_.count = uint32_t(hints.size());
-        return ioctl(fd_, HINTIER_IOC_HINT, &batch_) ? errno : 0;
-    }
-
-    const hintier_batch& batch() const { return batch_; }
-
-private:
-    int fd_;
-    hintier_bind bind_{};
-    hintier_batch batch_{};
-};
-
-int open_node(const char* node) {
-    int fd = open(node, O_RDWR | O_DIRECT | O_CLOEXEC);
-    if (fd < 0) die(node);
-    return fd;
-}
-
-struct Pages {
-    explicit Pages(uint64_t bytes) : data(static_cast<char*>(aligned_alloc(4096, bytes))) {}
-    ~Pages() { free(data); }
-    Pages(const Pages&) = delete;
-    Pages& operator=(const Pages&) = delete;
-    char* data;
-};
 
 int order(const char* node, uint64_t from, uint64_t bytes, uint64_t request, const char* out) {
     const int fd = open_node(node);

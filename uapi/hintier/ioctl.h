@@ -48,8 +48,9 @@
 #define HINTIER_FEATURE_SEQUENCE (1ULL << 5)
 /* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
 #define HINTIER_FEATURE_PIN (1ULL << 6)
-#define HINTIER_FEATURE_STAGE (1ULL << 7)
+#define HINTIER_FEATURE_STAGE (1ULL << 7) /* FETCH with HINTIER_FLAG_STAGE */
 #define HINTIER_FEATURE_VALUES (1ULL << 8)
+#define HINTIER_FEATURE_WAIT (1ULL << 9)
 
 /* HINTIER_IOC_VERSION, out. */
 struct hintier_version {
@@ -76,7 +77,7 @@ struct hintier_bind {
 
 enum hintier_verb {
 	HINTIER_VERB_CLASSIFY = 1, /* class, group, object, depth; renews the age if FLAG_TOUCH */
-	HINTIER_VERB_FETCH = 2,    /* bring to fast before deadline_ms have passed */
+	HINTIER_VERB_FETCH = 2,    /* bring to fast, or to RAM, before deadline_ms have passed */
 	HINTIER_VERB_DONE = 3,     /* not needed: clean units are forgotten, volatile ones dropped, */
 				   /* other dirty ones destaged early */
 	HINTIER_VERB_SEQUENCE = 4, /* will be read in this order, each byte once */
@@ -86,10 +87,20 @@ enum hintier_verb {
 
 #define HINTIER_FLAG_TOUCH (1U << 0)    /* CLASSIFY: counts as an access */
 #define HINTIER_FLAG_VOLATILE (1U << 1) /* CLASSIFY: its owner can recompute it */
-#define HINTIER_FLAG_STAGE (1U << 2)    /* FETCH: to RAM; feature bit not set yet */
+#define HINTIER_FLAG_STAGE (1U << 2)    /* FETCH: to RAM, see below */
 
 /*
  * One hint.
+ *
+ * FETCH: what has the earliest deadline is started first; what has none goes as if its deadline
+ * were now. What could not be started by its deadline is cancelled. To fast go whole extents, as
+ * far as slots are free or can be freed without destaging. To RAM (HINTIER_FLAG_STAGE) go the
+ * units of the range, into at most three quarters of the stage: more has to wait until something
+ * was read, and is cancelled after 30 s; what came is forgotten when it was read, and 30 s after
+ * it came. Each part of a FETCH ends in one of the ways of enum hintier_fetch, counted by class and
+ * by source, and told by an event when all of it has ended. If two want the same, the later one
+ * has it, and the earlier one counts as cancelled. FETCHes outlive the descriptor; a tier that is
+ * suspended cancels them. ENOSPC: 4096 are under way, or to RAM on a tier without a stage.
  *
  * SEQUENCE: what the same descriptor tells under the same cookie will be read in the order told.
  * The target reads it ahead into RAM, from both devices at once, by at most `depth` units that
@@ -186,6 +197,26 @@ struct hintier_residency {
 	__u64 object;
 };
 
+/*
+ * HINTIER_IOC_WAIT: for the FETCHes that this descriptor has told under a cookie. Without flags,
+ * until none of them has anything on the way: what they wanted is there, or will not come. With
+ * HINTIER_WAIT_OUTCOME until it is also known what became of all they brought, that is until it
+ * was read or is gone.
+ *
+ * Returns 0 when that is so, also if nothing was ever told under the cookie; ETIMEDOUT; EINTR, and
+ * may be called again. With timeout_ms 0 it does not wait, but answers EAGAIN. In any case poll()
+ * says from then on that the descriptor is readable when the newest WAIT is over (and POLLERR when
+ * the tier is gone). A suspended tier has nothing on the way.
+ */
+struct hintier_wait {
+	__u64 cookie;
+	__u32 timeout_ms;  /* at most HINTIER_WAIT_MAX_MS, else EINVAL */
+	__u32 flags;       /* HINTIER_WAIT_* */
+	__u64 reserved[2];
+};
+#define HINTIER_WAIT_OUTCOME (1U << 0)
+#define HINTIER_WAIT_MAX_MS 60000
+
 /* HINTIER_IOC_EPOCH, out: starts a new write epoch and returns its number. */
 struct hintier_epoch {
 	__u64 epoch;
@@ -198,5 +229,6 @@ struct hintier_epoch {
 #define HINTIER_IOC_HINT _IOWR(HINTIER_IOC_MAGIC, 2, struct hintier_batch)
 #define HINTIER_IOC_QUERY _IOWR(HINTIER_IOC_MAGIC, 3, struct hintier_query)
 #define HINTIER_IOC_EPOCH _IOR(HINTIER_IOC_MAGIC, 4, struct hintier_epoch)
+#define HINTIER_IOC_WAIT _IOW(HINTIER_IOC_MAGIC, 5, struct hintier_wait)
 
 #endif

@@ -30,6 +30,10 @@
  *     HINTIER_A_STAT_LATENCY    nest, repeated: one for each (op, outcome) that is not zero
  *       HINTIER_A_IO_OP u8, _OUTCOME u8, _HISTOGRAM binary, u64[HINTIER_LATENCY_BUCKETS]
  *     HINTIER_A_STAT_COUNTERS   binary, u64[HINTIER_COUNTERS] in the order of enum hintier_counter
+ *     HINTIER_A_STAT_FETCH      nest, repeated: how FETCHes of one class (or of one source) have
+ *                               ended, one for each that is not all zero
+ *       HINTIER_A_FETCH_CLASS u8 (or _SOURCE u8, below HINTIER_SOURCES),
+ *       HINTIER_A_FETCH_BYTES binary, u64[HINTIER_FETCHES] in the order of enum hintier_fetch
  *   HINTIER_A_EVENT             nest
  *     HINTIER_A_EVENT_TYPE u32, _DEV_ID u64, _SEQ u64, _ARG0 … _ARG3 u64
  */
@@ -89,6 +93,7 @@ enum hintier_attr_stat {
 	HINTIER_A_STAT_LATENCY,  /* nest, enum hintier_attr_io */
 	HINTIER_A_STAT_COUNTERS, /* binary */
 	HINTIER_A_STAT_PAD,
+	HINTIER_A_STAT_FETCH,    /* nest, enum hintier_attr_fetch */
 	__HINTIER_A_STAT_MAX
 };
 #define HINTIER_A_STAT_MAX (__HINTIER_A_STAT_MAX - 1)
@@ -105,6 +110,15 @@ enum hintier_attr_io {
 	__HINTIER_A_IO_MAX
 };
 #define HINTIER_A_IO_MAX (__HINTIER_A_IO_MAX - 1)
+
+enum hintier_attr_fetch {
+	HINTIER_A_FETCH_UNSPEC,
+	HINTIER_A_FETCH_CLASS,  /* u8, enum hintier_class */
+	HINTIER_A_FETCH_SOURCE, /* u8 */
+	HINTIER_A_FETCH_BYTES,  /* binary */
+	__HINTIER_A_FETCH_MAX
+};
+#define HINTIER_A_FETCH_MAX (__HINTIER_A_FETCH_MAX - 1)
 
 /*
  * Bucket b counts latencies in [2^(b+8), 2^(b+9)) ns; the first takes all below, the last all
@@ -159,7 +173,8 @@ enum hintier_event {
 	HINTIER_EV_REMOVED = 2,
 	HINTIER_EV_MODE = 3,     /* arg0 old mode, arg1 new mode */
 	HINTIER_EV_PRESSURE = 4, /* arg0 dirty slots, arg1 slots; once per crossing of the high mark */
-	HINTIER_EV_FETCH = 5,    /* arg0 cookie, arg1 enum hintier_fetch, arg2 bytes, arg3 source */
+	HINTIER_EV_FETCH = 5,    /* arg0 cookie, arg1 enum hintier_fetch, arg2 bytes, */
+				 /* arg3 source, and enum hintier_class << 16 */
 	HINTIER_EV_DROP = 6,     /* arg0 offset of the extent, arg1 bytes lost in it, arg2 object, */
 				 /* arg3 number of the drop: counts up from 1, a gap means loss */
 };

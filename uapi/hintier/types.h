@@ -53,6 +53,12 @@ enum hintier_op {
 	HINTIER_OPS
 };
 
+/*
+ * Which rule of a caller spoke: hints are counted apart for sources below this one; all others
+ * are counted as the last.
+ */
+#define HINTIER_SOURCES 32
+
 /* How a FETCH ended. */
 enum hintier_fetch {
 	HINTIER_FETCH_TIMELY = 0,    /* there before it was read */

@@ -50,6 +50,8 @@ struct Options {
     bool touch = false;
     bool is_volatile = false;
     bool unshared = false;
+    bool stage = false;
+    std::uint64_t wait_ms = 0;
 
     // Data may disappear: what others own must not be named, and the mapping must be fresh.
     bool owns() const { return verb == "done" || is_volatile; }
@@ -132,8 +134,11 @@ hintier_hint hint_of(const Options& options, const HintVerb& verb, const Range& 
         hint.flags = static_cast<std::uint8_t>((options.touch ? HINTIER_FLAG_TOUCH : 0) |
                                                (options.is_volatile ? HINTIER_FLAG_VOLATILE : 0));
     }
-    if (verb.number == HINTIER_VERB_FETCH)
+    if (verb.number == HINTIER_VERB_FETCH) {
+        hint.klass = static_cast<std::uint8_t>(class_number(options.klass));
         hint.deadline_ms = static_cast<std::uint32_t>(options.deadline_ms);
+        hint.flags = options.stage ? HINTIER_FLAG_STAGE : 0;
+    }
     return hint;
 }
 
@@ -167,7 +172,9 @@ Result<Exit> send(const Options& options, bool json) {
         if (auto may = may_be_volatile(options); !may) return Failure(may.error());
     auto place = place_and_bind(options, control, epoch);
     if (!place) return Failure(place.error());
-    std::uint64_t features = verb.feature | (options.is_volatile ? HINTIER_FEATURE_VOLATILE : 0);
+    std::uint64_t features = verb.feature | (options.is_volatile ? HINTIER_FEATURE_VOLATILE : 0) |
+                             (options.stage ? HINTIER_FEATURE_STAGE : 0) |
+                             (options.wait_ms ? HINTIER_FEATURE_WAIT : 0);
     if ((control->version().features & features) != features)
         return fail(EOPNOTSUPP, "the loaded module does not know '{}': update it", options.verb);
 
@@ -178,6 +185,12 @@ Result<Exit> send(const Options& options, bool json) {
         bytes += range.length;
     }
     if (auto sent = control->hint(hints); !sent) return Failure(sent.error());
+    if (options.wait_ms) {
+        auto over = control->wait(0, static_cast<std::uint32_t>(options.wait_ms));
+        if (!over) return Failure(over.error());
+        if (!*over)
+            return fail(ETIMEDOUT, "some of it is still on the way after {} ms", options.wait_ms);
+    }
 
     if (json)
         print_json({{"ok", true},
@@ -206,6 +219,8 @@ std::string wrong_place(const Options& options) {
     if (!options.device.empty() && options.range.empty())
         return "--device needs --range OFFSET:LENGTH";
     if (options.is_volatile && options.verb != "classify") return "--volatile goes with classify";
+    if (options.stage && options.verb != "fetch") return "--stage goes with fetch";
+    if (options.wait_ms && options.verb != "fetch") return "--wait goes with fetch";
     return {};
 }
 
@@ -216,6 +231,7 @@ void add_hint(CLI::App& app, Command& command) {
     Verb(app, command, "hint", "tell a tier about a file or a range",
          "  hintierctl hint classify /srv/kv/1f3a --class kv --group 3\n"
          "  hintierctl hint fetch /srv/kv/1f3a --deadline 200\n"
+         "  hintierctl hint fetch /srv/kv/1f3a --stage --wait 500\n"
          "  hintierctl hint done --device /dev/mapper/kv0 --range 64M:16M\n")
         .argument("VERB", options->verb, "classify, fetch or done",
                   must_be_one_of({"classify", "fetch", "done"}))
@@ -224,7 +240,7 @@ void add_hint(CLI::App& app, Command& command) {
         .text("--range", "OFFSET:LENGTH", options->range, "on the tier, or in the file",
               must_parse([](const std::string& text) { return parse_range(text); }))
         .text("--class", "CLASS", options->klass,
-              "classify: other, weights, expert, kv, checkpoint, stream", known_class)
+              "classify, fetch: other, weights, expert, kv, checkpoint, stream", known_class)
         .number("--group", "N", options->group, HINTIER_GROUPS - 1,
                 "classify: extents that age alike")
         .number("--object", "ID", options->object, UINT64_MAX,
@@ -238,6 +254,9 @@ void add_hint(CLI::App& app, Command& command) {
               "volatile: on a file system with reflinks, this file shares no blocks")
         .number("--deadline", "MS", options->deadline_ms, UINT32_MAX,
                 "fetch: milliseconds from now")
+        .flag("--stage", options->stage, "fetch: to the stage in RAM, not to fast")
+        .number("--wait", "MS", options->wait_ms, HINTIER_WAIT_MAX_MS,
+                "fetch: return when it is there, or after so long with an error")
         .together([options] { return wrong_place(*options); })
         .action([options, &command] { return send(*options, command.json); });
 }

@@ -64,8 +64,7 @@ TEST(Hint, AFlagIsForItsVerb) {
     EXPECT_EQ(refusal(HINTIER_VERB_CLASSIFY, OWNER, with(HINTIER_FLAG_TOUCH)), HINTIER_REASON_NONE);
     EXPECT_EQ(refusal(HINTIER_VERB_CLASSIFY, OWNER, with(HINTIER_FLAG_STAGE)),
               HINTIER_REASON_FLAGS);
-    EXPECT_EQ(refusal(HINTIER_VERB_FETCH, OWNER, with(HINTIER_FLAG_STAGE)),
-              HINTIER_REASON_UNSUPPORTED);
+    EXPECT_EQ(refusal(HINTIER_VERB_FETCH, ADVISER, with(HINTIER_FLAG_STAGE)), HINTIER_REASON_NONE);
     EXPECT_EQ(refusal(HINTIER_VERB_FETCH, OWNER, with(HINTIER_FLAG_VOLATILE)),
               HINTIER_REASON_FLAGS);
     EXPECT_EQ(refusal(HINTIER_VERB_DONE, OWNER, with(HINTIER_FLAG_TOUCH)), HINTIER_REASON_FLAGS);
@@ -99,6 +98,20 @@ TEST(Hint, BatchesAndQueriesAreBounded) {
     batch.reserved[1] = 1;
     EXPECT_EQ(ht_batch_refusal(&batch), -EINVAL);
     EXPECT_EQ(batch.reason, static_cast<u32>(HINTIER_REASON_RESERVED));
+
+    hintier_wait wait{};
+    EXPECT_EQ(ht_wait_refusal(&wait), 0);
+    wait.timeout_ms = HINTIER_WAIT_MAX_MS;
+    wait.flags = HINTIER_WAIT_OUTCOME;
+    EXPECT_EQ(ht_wait_refusal(&wait), 0);
+    wait.timeout_ms++;
+    EXPECT_EQ(ht_wait_refusal(&wait), -EINVAL);
+    wait.timeout_ms = 0;
+    wait.flags = 2;
+    EXPECT_EQ(ht_wait_refusal(&wait), -EINVAL);
+    wait.flags = 0;
+    wait.reserved[1] = 1;
+    EXPECT_EQ(ht_wait_refusal(&wait), -EINVAL);
 
     hintier_query query{};
     EXPECT_EQ(ht_query_refusal(&query), -EINVAL) << "no room for an answer";

@@ -67,6 +67,13 @@ Message sample() {
     counters[HINTIER_C_BULK_WRITE_BYTES] = 1 << 20;
     counters[HINTIER_C_ERRORS_BULK] = 7;
     nla_put(message.get(), HINTIER_A_STAT_COUNTERS, sizeof counters, counters.data());
+    std::array<std::uint64_t, HINTIER_FETCHES> fetched{4096, 0, 8192, 0};
+    for (auto what : {HINTIER_A_FETCH_CLASS, HINTIER_A_FETCH_SOURCE}) {
+        nlattr* nest = nla_nest_start(message.get(), HINTIER_A_STAT_FETCH);
+        nla_put_u8(message.get(), what, HINTIER_CLASS_KV);
+        nla_put(message.get(), HINTIER_A_FETCH_BYTES, sizeof fetched, fetched.data());
+        nla_nest_end(message.get(), nest);
+    }
     nla_nest_end(message.get(), stats);
     return message;
 }
@@ -139,6 +146,11 @@ TEST(Status, JsonHasTheShapeThatScriptsRead) {
     EXPECT_EQ(json["latency"][0]["p99_ns"], 1u << 18);
     EXPECT_EQ(json["latency"][0]["histogram"].size(),
               static_cast<std::size_t>(HINTIER_LATENCY_BUCKETS));
+    ASSERT_EQ(json["fetches"].size(), 2u);
+    EXPECT_EQ(json["fetches"][0]["class"], "kv");
+    EXPECT_EQ(json["fetches"][0]["timely"], 4096);
+    EXPECT_EQ(json["fetches"][1]["source"], static_cast<int>(HINTIER_CLASS_KV));
+    EXPECT_EQ(json["fetches"][1]["unused"], 8192);
     EXPECT_EQ(json["counters"]["bulk_write_bytes"], 1 << 20);
     EXPECT_EQ(json["counters"].size(), static_cast<std::size_t>(HINTIER_COUNTERS));
     EXPECT_EQ(json["dm_status"], line);
