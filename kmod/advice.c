@@ -8,6 +8,9 @@
 
 #include <linux/sched/signal.h>
 
+#define PIN_MS (10 * 60 * 1000)
+#define PIN_MAX_MS (24 * 60 * 60 * 1000)
+
 struct ht_extents {
 	u32 from;       /* extents */
 	u32 to;
@@ -199,7 +202,48 @@ int ht_dev_sequence(struct ht_dev *dev, u64 teller, const struct hintier_hint *h
 	return r;
 }
 
-void ht_dev_sequence_end(struct ht_dev *dev, u64 teller)
+/* Ticks are jiffies, see core/pin.h. */
+static u32 pin_until(const struct hintier_hint *hint)
+{
+	u32 ms = hint->deadline_ms ? hint->deadline_ms : PIN_MS;
+
+	return (u32)(jiffies + msecs_to_jiffies(min_t(u32, ms, PIN_MAX_MS)));
+}
+
+static int pin_range(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+	struct ht_extents range;
+	int r;
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	r = range_of(t, hint->offset, hint->length, &range);
+	if (!r) {
+		spin_lock_irq(&t->engine_lock);
+		ht_engine_expire(&t->engine, (u32)jiffies);
+		if (hint->verb == HINTIER_VERB_PIN)
+			r = ht_engine_pin(&t->engine, teller, range.from, range.to,
+					  pin_until(hint));
+		else
+			r = ht_engine_unpin(&t->engine, teller, range.from, range.to);
+		spin_unlock_irq(&t->engine_lock);
+	}
+	ht_dev_release(dev);
+	return r;
+}
+
+int ht_dev_pin(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
+{
+	return pin_range(dev, teller, hint);
+}
+
+int ht_dev_unpin(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
+{
+	return pin_range(dev, teller, hint);
+}
+
+void ht_dev_teller_gone(struct ht_dev *dev, u64 teller)
 {
 	struct ht_tier *t = ht_dev_hold(dev);
 
@@ -207,6 +251,9 @@ void ht_dev_sequence_end(struct ht_dev *dev, u64 teller)
 	if (IS_ERR(t))
 		return;
 	ht_stage_untell(t, teller);
+	spin_lock_irq(&t->engine_lock);
+	ht_engine_unpin_all(&t->engine, teller);
+	spin_unlock_irq(&t->engine_lock);
 	ht_dev_release(dev);
 }
 
@@ -360,7 +407,11 @@ int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
 	ret->slots = t->map.geo.slots;
 	ret->free = READ_ONCE(t->engine.count[HT_LIST_FREE]);
 	ret->dirty = ht_engine_all_dirty(&t->engine) + READ_ONCE(t->destaging);
-	ret->clean = READ_ONCE(t->engine.count[HT_LIST_CLEAN]);
+	ret->clean = ht_engine_clean(&t->engine);
+	spin_lock_irq(&t->engine_lock);
+	ht_engine_expire(&t->engine, (u32)jiffies);
+	ret->pinned = ht_pins_charged(t->engine.pins, 0);
+	spin_unlock_irq(&t->engine_lock);
 	ret->lost = ht_lostmap_units(t) * HINTIER_UNIT_BYTES;
 	ht_dev_release(dev);
 	return 0;

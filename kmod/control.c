@@ -29,7 +29,7 @@
 #define HT_FEATURES (HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | \
 		     HINTIER_FEATURE_DONE | HINTIER_FEATURE_QUERY | \
 		     HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE | \
-		     HINTIER_FEATURE_STAGE | HINTIER_FEATURE_WAIT)
+		     HINTIER_FEATURE_STAGE | HINTIER_FEATURE_WAIT | HINTIER_FEATURE_PIN)
 
 /* An open descriptor. `dev` and `access` are written once; without dev it is unbound. */
 struct ht_caller {
@@ -342,7 +342,7 @@ static int ht_control_release(struct inode *inode, struct file *file)
 	struct ht_caller *caller = file->private_data;
 
 	if (caller->dev) {
-		ht_dev_sequence_end(caller->dev, caller->teller);
+		ht_dev_teller_gone(caller->dev, caller->teller);
 		ht_dev_put(caller->dev);
 	}
 	mutex_destroy(&caller->lock);

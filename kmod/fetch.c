@@ -321,7 +321,8 @@ static int resident(struct ht_tier *t, const struct ht_wanted *wanted)
 /* Can a slot still become free without destaging anything? */
 static bool room_comes(struct ht_tier *t)
 {
-	return READ_ONCE(t->engine.count[HT_LIST_CLEAN]) || READ_ONCE(t->engine.count[HT_LIST_EMPTY]);
+	return READ_ONCE(t->engine.count[HT_LIST_CLEAN]) || READ_ONCE(t->engine.unpinned) ||
+	       READ_ONCE(t->engine.count[HT_LIST_EMPTY]);
 }
 
 /* Starts fetches while there is room; from the worker. */

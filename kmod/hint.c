@@ -37,6 +37,8 @@ static int (*const carry_out[])(struct ht_dev *dev, u64 teller, const struct hin
 	[HINTIER_VERB_FETCH] = ht_dev_fetch,
 	[HINTIER_VERB_DONE] = ht_dev_done,
 	[HINTIER_VERB_SEQUENCE] = ht_dev_sequence,
+	[HINTIER_VERB_PIN] = ht_dev_pin,
+	[HINTIER_VERB_UNPIN] = ht_dev_unpin,
 };
 
 /* What the tier itself refused, told as a reason. */

@@ -84,6 +84,7 @@ struct ht_info {
 	u64 free;
 	u64 dirty;
 	u64 clean;
+	u64 pinned;                     /* extents, once for each who pins them */
 	u64 lost;                       /* bytes */
 };
 
@@ -124,8 +125,11 @@ int ht_dev_done(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
 
 /* -ENOSPC: too many ranges or sequences are told, or the tier has no stage. */
 int ht_dev_sequence(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
-/* Whoever told sequences is gone: they end. */
-void ht_dev_sequence_end(struct ht_dev *dev, u64 teller);
+/* -ENOSPC: a quota or the table is full. */
+int ht_dev_pin(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
+int ht_dev_unpin(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint);
+/* Whoever told sequences, or pinned, is gone: they end. */
+void ht_dev_teller_gone(struct ht_dev *dev, u64 teller);
 
 /*
  * Runs of units in the same state from `offset` on, at most `max` of them, into `buf`;

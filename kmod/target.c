@@ -27,6 +27,8 @@
  *   fetches 16, 0-64       promotions and FETCHes in flight
  *   commit_ms 1000, 1-60000  longest time that a change stays unrecorded without a FLUSH
  *   pass_discard 1, 0-1    discards go down to bulk as well
+ *   pins 50, 0-90          percent of slots that PIN may hold in all,
+ *   pins_one 25, 0-90      and for one caller
  *   drop 1, 0-1            when slots run out, drop what its owner has called volatile; 0: destage it
  *
  * Messages
@@ -150,7 +152,7 @@ static unsigned int emit_slots(struct ht_tier *t, char *result, unsigned int max
 	else
 		DMEMIT("%u %u %u %u %u", READ_ONCE(t->engine.count[HT_LIST_FREE]),
 		       ht_engine_all_dirty(&t->engine) + READ_ONCE(t->destaging),
-		       READ_ONCE(t->engine.count[HT_LIST_CLEAN]), READ_ONCE(t->filling),
+		       ht_engine_clean(&t->engine), READ_ONCE(t->filling),
 		       READ_ONCE(t->destaging));
 	return sz;
 }

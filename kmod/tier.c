@@ -26,8 +26,10 @@ static int create_map(struct ht_tier *t)
 	map->bits = vzalloc((size_t)geo->slots * HT_BITS * geo->words * sizeof(u16));
 	map->buckets = vmalloc(sizeof(u32) << map->bucket_bits);
 	t->shards = kvcalloc(t->nr_shards, sizeof(*t->shards), GFP_KERNEL);
+	t->engine.pins = vzalloc(sizeof(*t->engine.pins));
 	t->ghosts = vzalloc(HT_GHOSTS * sizeof(u32));
-	if (!map->slots || !map->bits || !map->buckets || !t->shards || !t->ghosts)
+	if (!map->slots || !map->bits || !map->buckets || !t->shards || !t->ghosts ||
+	    !t->engine.pins)
 		return -ENOMEM;
 	for (u32 i = 0; i < t->nr_shards; i++)
 		spin_lock_init(&t->shards[i].lock);
@@ -183,6 +185,7 @@ void ht_tier_destroy(struct ht_tier *t)
 	ht_lostmap_destroy(t);
 	ht_fetch_destroy(t);
 	vfree(t->ghosts);
+	vfree(t->engine.pins);
 	kvfree(t->shards);
 	vfree(t->map.buckets);
 	vfree(t->map.bits);

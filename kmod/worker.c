@@ -214,6 +214,7 @@ static bool step(struct ht_tier *t, bool *again)
 	struct ht_situation now = {
 		.reads_wait = atomic_read(&t->bulk_reads),
 		.drain = atomic_read(&t->drainers),
+		.now = (u32)jiffies,
 	};
 	struct ht_xfer *x = ht_xfer_get(t, HT_MOVE_DESTAGE);
 	enum ht_work work;
@@ -343,13 +344,15 @@ int ht_worker_drain(struct ht_tier *t)
 /* Forgets all that is clean and records that. */
 int ht_worker_drop_clean(struct ht_tier *t)
 {
-	u32 left = READ_ONCE(t->engine.count[HT_LIST_CLEAN]);
+	u32 left = ht_engine_clean(&t->engine);
 	unsigned long flags;
 	u32 slot;
 
 	while (left--) {
 		spin_lock_irqsave(&t->engine_lock, flags);
 		slot = t->engine.head[HT_LIST_CLEAN];
+		if (slot == HT_NIL)
+			slot = t->engine.head[HT_LIST_PINNED];
 		if (slot != HT_NIL)
 			ht_engine_remove(&t->engine, slot);
 		spin_unlock_irqrestore(&t->engine_lock, flags);

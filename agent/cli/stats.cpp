@@ -54,6 +54,7 @@ void parse_device(nlattr* nest, TierStats& stats) {
     stats.dirty = number(at[HINTIER_A_DEV_DIRTY]);
     stats.clean = number(at[HINTIER_A_DEV_CLEAN]);
     stats.lost = number(at[HINTIER_A_DEV_LOST]);
+    stats.pinned = number(at[HINTIER_A_DEV_PINNED]);
 }
 
 void parse_fetch(nlattr* nest, TierStats& stats) {

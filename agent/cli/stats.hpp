@@ -50,7 +50,8 @@ struct TierStats {
     std::uint64_t free = 0;
     std::uint64_t dirty = 0;
     std::uint64_t clean = 0;
-    std::uint64_t lost = 0; // bytes
+    std::uint64_t pinned = 0; // extents
+    std::uint64_t lost = 0;   // bytes
     std::vector<IoCount> io;
     std::vector<IoLatency> latency;
     std::vector<FetchCount> fetches;

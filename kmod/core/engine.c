@@ -29,6 +29,8 @@ static const struct ht_tunable tunables[] = {
 	TUNABLE(commit_ms, 1, 60000),
 	TUNABLE(pass_discard, 0, 1),
 	TUNABLE(drop, 0, 1),
+	TUNABLE(pins, 0, 90),
+	TUNABLE(pins_one, 0, 90),
 	{ NULL, 0, 0, 0 },
 };
 
@@ -46,6 +48,8 @@ void ht_tunables_init(struct ht_tunables *tune)
 	tune->commit_ms = 1000;
 	tune->pass_discard = 1;
 	tune->drop = 1;
+	tune->pins = 50;
+	tune->pins_one = 25;
 }
 
 const struct ht_tunable *ht_tunable(u32 nth)
@@ -80,6 +84,9 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 	engine->run_shift = geo->extent_shift < 8 ? 8 - geo->extent_shift : 0;
 	engine->taken = HT_NIL;
 	engine->destaging = false;
+	engine->unpinned = 0;
+	if (engine->pins)
+		engine->pins->count = 0;
 	for (u32 list = 0; list < HT_LISTS; list++) {
 		engine->head[list] = HT_NIL;
 		engine->tail[list] = HT_NIL;
@@ -146,6 +153,53 @@ void ht_engine_hurry(struct ht_engine *engine, u32 slot)
 	ht_engine_remove(engine, slot);
 	ht_engine_append(engine, slot, HT_LIST_EARLY);
 }
+
+/* ---- pins ----------------------------------------------------------------------------------- */
+
+static bool is_pinned(const struct ht_engine *engine, u32 slot)
+{
+	return engine->pins && engine->pins->count &&
+	       ht_pinned(engine->pins, engine->slots[slot].extent);
+}
+
+/* Some pins have ended: whoever is on the list of the pinned may not be. */
+static void look_again(struct ht_engine *engine)
+{
+	engine->unpinned = engine->count[HT_LIST_PINNED];
+}
+
+int ht_engine_pin(struct ht_engine *engine, u64 owner, u32 from, u32 to, u32 until)
+{
+	const struct ht_pin_quota quota = {
+		.all = (u32)((u64)engine->nr * engine->tune.pins / 100),
+		.owner = (u32)((u64)engine->nr * engine->tune.pins_one / 100),
+	};
+
+	return engine->pins ? ht_pins_add(engine->pins, owner, from, to, until, &quota) : -ENOSPC;
+}
+
+int ht_engine_unpin(struct ht_engine *engine, u64 owner, u32 from, u32 to)
+{
+	int r = engine->pins ? ht_pins_remove(engine->pins, owner, from, to) : 0;
+
+	if (!r)
+		look_again(engine);
+	return r;
+}
+
+void ht_engine_unpin_all(struct ht_engine *engine, u64 owner)
+{
+	if (engine->pins && ht_pins_end(engine->pins, owner))
+		look_again(engine);
+}
+
+void ht_engine_expire(struct ht_engine *engine, u32 now)
+{
+	if (engine->pins && ht_pins_expire(engine->pins, now))
+		look_again(engine);
+}
+
+/* ---- decisions ------------------------------------------------------------------------------ */
 
 u32 ht_engine_reserve(const struct ht_engine *engine)
 {
@@ -252,16 +306,49 @@ static u32 spread(struct ht_engine *engine)
 	return HT_NIL;
 }
 
-enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
+/* Those that were pinned stand with the others again, some at a time. */
+static void sort_unpinned(struct ht_engine *engine, u32 now)
 {
-	enum ht_list list;
+	u32 slot;
 
-	/* Ahead of need: a little more than the reserve, so that promotions find room. */
-	if (engine->count[HT_LIST_CLEAN] && pool_short(engine, 2)) {
+	if (engine->count[HT_LIST_PINNED])
+		ht_engine_expire(engine, now);
+	for (u32 i = 0; i < ROTATIONS && engine->unpinned; i++) {
+		engine->unpinned--;
+		slot = engine->head[HT_LIST_PINNED];
+		if (slot == HT_NIL)
+			engine->unpinned = 0;
+		else
+			ht_engine_move(engine, slot, HT_LIST_CLEAN);
+	}
+}
+
+/* What clean slot goes next; what is pinned is put aside on the way. */
+static enum ht_work find_victim(struct ht_engine *engine, u32 now, u32 *ret_slot)
+{
+	sort_unpinned(engine, now);
+	for (u32 i = 0; i < ROTATIONS && engine->count[HT_LIST_CLEAN]; i++) {
 		*ret_slot = oldest(engine, HT_LIST_CLEAN);
 		ht_engine_remove(engine, *ret_slot);
-		return HT_WORK_EVICT;
+		if (!is_pinned(engine, *ret_slot))
+			return HT_WORK_EVICT;
+		ht_engine_append(engine, *ret_slot, HT_LIST_PINNED);
 	}
+	*ret_slot = HT_NIL;
+	return engine->count[HT_LIST_CLEAN] ? HT_WORK_SORT : HT_WORK_NONE;
+}
+
+enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
+{
+	enum ht_work work = HT_WORK_NONE;
+	enum ht_list list;
+
+	*ret_slot = HT_NIL;
+	/* Ahead of need: a little more than the reserve, so that promotions find room. */
+	if (ht_engine_clean(engine) && pool_short(engine, 2))
+		work = find_victim(engine, now->now, ret_slot);
+	if (work != HT_WORK_NONE)
+		return work;
 	if (!window_open(engine, now))
 		return HT_WORK_NONE;
 	if (ht_engine_dirty(engine) && wants_destage(engine, now)) {
@@ -271,8 +358,10 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 		*ret_slot = oldest(engine, list);
 		ht_engine_remove(engine, *ret_slot);
 		/* Who asks for it, or for everything, to be destaged wants to keep it. */
-		return engine->tune.drop && list != HT_LIST_EARLY && !now->drain ?
-		       HT_WORK_SHED : HT_WORK_DESTAGE;
+		return engine->tune.drop && list != HT_LIST_EARLY && !now->drain &&
+				       !is_pinned(engine, *ret_slot) ?
+			       HT_WORK_SHED :
+			       HT_WORK_DESTAGE;
 	}
 	*ret_slot = spread(engine);
 	return *ret_slot == HT_NIL ? HT_WORK_NONE : HT_WORK_DESTAGE;

@@ -10,6 +10,7 @@
 #ifndef HT_CORE_ENGINE_H
 #define HT_CORE_ENGINE_H
 
+#include "pin.h"
 #include "types.h"
 
 HT_CORE_BEGIN
@@ -28,6 +29,8 @@ struct ht_tunables {
 	u32 commit_ms;   /* longest time a change stays unrecorded */
 	u32 pass_discard;/* send discards down to bulk */
 	u32 drop;        /* 1: under pressure volatile units are dropped, not destaged */
+	u32 pins;        /* percent of slots that may be pinned */
+	u32 pins_one;    /* and by one of those who do */
 };
 
 enum ht_work {
@@ -35,6 +38,7 @@ enum ht_work {
 	HT_WORK_DESTAGE, /* dirty units go home */
 	HT_WORK_SHED,    /* the same, but what is volatile is dropped if it can be */
 	HT_WORK_EVICT,   /* clean: forget it, record that, then it is free */
+	HT_WORK_SORT,    /* slots were only put in order: ask again */
 };
 
 /* What the engine must be told to decide. */
@@ -43,6 +47,7 @@ struct ht_situation {
 	bool full;       /* no further one can start */
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
+	u32 now;         /* ticks, see pin.h */
 };
 
 struct ht_engine {
@@ -54,6 +59,8 @@ struct ht_engine {
 	u32 count[HT_LISTS];
 	u32 taken;           /* the slot that was taken last */
 	bool destaging;      /* on the way down from the high to the low mark */
+	u32 unpinned;        /* slots to look at again, on the list of the pinned */
+	struct ht_pins *pins;/* the caller's; NULL: nothing can be pinned */
 	struct ht_tunables tune;
 };
 
@@ -84,12 +91,28 @@ static inline u32 ht_engine_all_dirty(const struct ht_engine *engine)
 	return ht_engine_dirty(engine) + engine->count[HT_LIST_STUCK];
 }
 
+/* Clean slots, pinned ones too. */
+static inline u32 ht_engine_clean(const struct ht_engine *engine)
+{
+	return engine->count[HT_LIST_CLEAN] + engine->count[HT_LIST_PINNED];
+}
+
 void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list);
 /* Does nothing for a slot that is on no list: its owner will place it. */
 void ht_engine_remove(struct ht_engine *engine, u32 slot);
 void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list);
 /* Its owner said DONE: destage it before all else, and soon. */
 void ht_engine_hurry(struct ht_engine *engine, u32 slot);
+
+/*
+ * What is clean stays in its slot as long as it is pinned, and what is volatile is destaged, not
+ * dropped. -ENOSPC as in pin.h.
+ */
+int ht_engine_pin(struct ht_engine *engine, u64 owner, u32 from, u32 to, u32 until);
+int ht_engine_unpin(struct ht_engine *engine, u64 owner, u32 from, u32 to);
+void ht_engine_unpin_all(struct ht_engine *engine, u64 owner);
+/* Pins whose time is over end; without it, when something has to leave. */
+void ht_engine_expire(struct ht_engine *engine, u32 now);
 
 /*
  * A free slot, off its list, or HT_NIL; `spare`: leave the reserve alone. It is the one behind the
@@ -106,7 +129,10 @@ u32 ht_engine_reserve(const struct ht_engine *engine);
  */
 bool ht_engine_wants_commit(const struct ht_engine *engine);
 
-/* What to do next, and with which slot (off its list; the caller owns it now). */
+/*
+ * What to do next, and with which slot (off its list; the caller owns it now), if it is work with
+ * a slot.
+ */
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now,
 			    u32 *ret_slot);
 

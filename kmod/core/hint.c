@@ -11,7 +11,7 @@
  * say it.
  */
 static const struct rule {
-	bool known;     /* carried out by this kernel side */
+	bool known;
 	u8 flags;
 	u8 later;
 	u8 owner;
@@ -36,8 +36,14 @@ static const struct rule {
 		.known = true,
 		.access = HINTIER_ACCESS_ADVISE,
 	},
-	[HINTIER_VERB_PIN] = {}, /* laid out, not built in */
-	[HINTIER_VERB_UNPIN] = {},
+	[HINTIER_VERB_PIN] = {
+		.known = true,
+		.access = HINTIER_ACCESS_ADVISE,
+	},
+	[HINTIER_VERB_UNPIN] = {
+		.known = true,
+		.access = HINTIER_ACCESS_ADVISE,
+	},
 };
 
 u32 ht_hint_refusal(const struct hintier_hint *hint, u32 access, u64 bytes)

@@ -68,6 +68,7 @@ enum ht_list {
 	HT_LIST_FREE,     /* not hashed, recorded free */
 	HT_LIST_EMPTY,    /* hashed without units: a write is on its way, or a commit must pass */
 	HT_LIST_CLEAN,    /* no unit dirty */
+	HT_LIST_PINNED,   /* clean too: was found pinned when something had to leave */
 	HT_LIST_DIRTY,    /* some unit dirty */
 	HT_LIST_AGED,     /* dirty too: past the spread mark, and left dirty there */
 	HT_LIST_EARLY,    /* dirty too: its owner said DONE */

@@ -99,6 +99,9 @@ void Sim::reset_map() {
     engine_.tune.high = 60;
     engine_.tune.low = 30;
     engine_.tune.reserve = options_.reserve;
+    engine_.tune.pins = 90;
+    engine_.tune.pins_one = 60;
+    engine_.pins = &pins_;
     ht_engine_init(&engine_, &map_.geo, slots_.data());
 }
 
@@ -473,7 +476,7 @@ void Sim::check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& 
 
 void Sim::evict_clean() {
     for (u32 slot = 0; slot < map_.geo.slots; slot++) {
-        if (slots_[slot].list != HT_LIST_CLEAN) continue;
+        if (slots_[slot].list != HT_LIST_CLEAN && slots_[slot].list != HT_LIST_PINNED) continue;
         u32 act = 0;
         ht_engine_remove(&engine_, slot);
         if (!ht_forget(&map_, slot, &act)) fail("an idle clean slot cannot be forgotten");

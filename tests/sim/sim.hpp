@@ -92,9 +92,10 @@ public:
         each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
             each(evictions) each(discards) each(trims) each(intents) each(admitted) each(refused)  \
                 each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)        \
-                    each(hints) each(drops) each(drops_refused) each(lost) each(spoiled)           \
-                        each(retired) each(unread) each(stuck) each(grown) each(not_shrunk)        \
-                            each(deaths) each(old_fast) each(old_bulk) each(without_bulk)
+                    each(hints) each(pins) each(drops) each(drops_refused) each(lost)              \
+                        each(spoiled) each(retired) each(unread) each(stuck) each(grown)           \
+                            each(not_shrunk) each(deaths) each(old_fast) each(old_bulk)            \
+                                each(without_bulk)
     struct Counts {
 #define HT_SIM_COUNT(name) uint64_t name = 0;
         HT_SIM_COUNTS(HT_SIM_COUNT)
@@ -288,6 +289,7 @@ private:
 
     // sim_hint.cpp
     void hint();
+    void pin();
     void give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to);
     void done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to);
     u32 drop(uint32_t slot, uint32_t from, uint32_t to);
@@ -348,6 +350,7 @@ private:
     uint64_t still_until_[2] = {};
     ht_map map_{};
     ht_engine engine_{};
+    ht_pins pins_{};
     std::vector<ht_slot> slots_;
     std::vector<u16> bits_;
     std::vector<u32> buckets_;

@@ -28,11 +28,29 @@ void Sim::hint() {
     const u32 from = all ? 0 : below(map_.geo.units);
     const u32 to = all ? map_.geo.units : from + 1 + below(map_.geo.units - from);
     counts.hints++;
+    if (chance(20)) return pin();
     if (slot == HT_NIL) return;
     if (chance(60))
         give_up(epoch, slot, from, to);
     else
         done(epoch, slot, from, to);
+}
+
+// Pins of three openers, that overlap, end early, run out and meet a full quota.
+void Sim::pin() {
+    const u64 owner = 1 + below(3);
+    const u32 from = below(map_.geo.extents);
+    const u32 to = from + 1 + below(std::min(map_.geo.extents - from, map_.geo.slots));
+    say("extents %u-%u: pinned or not any more", from, to);
+    if (chance(60)) {
+        counts.pins += !ht_engine_pin(&engine_, owner, from, to, u32(number_) + below(200));
+        if (ht_pins_charged(&pins_, 0) > u64{map_.geo.slots} * engine_.tune.pins / 100)
+            fail("more is pinned than may be");
+    } else if (chance(80)) {
+        ht_engine_unpin(&engine_, owner, from, to);
+    } else {
+        ht_engine_unpin_all(&engine_, owner);
+    }
 }
 
 void Sim::give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {

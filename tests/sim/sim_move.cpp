@@ -68,11 +68,14 @@ bool Sim::background() {
         now.destaging += !t.fill && !t.trim;
     now.reads_wait = chance(30);
     now.drain = draining_;
+    now.now = u32(number_);
     u32 slot = HT_NIL, act = 0;
     const ht_work work = ht_engine_next(&engine_, &now, &slot);
     switch (work) {
     case HT_WORK_NONE:
         break;
+    case HT_WORK_SORT:
+        return true;
     case HT_WORK_EVICT:
         counts.evictions += ht_forget(&map_, slot, &act);
         say("slot %u: evicted", slot);

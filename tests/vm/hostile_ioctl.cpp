@@ -255,9 +255,13 @@ std::vector<Refusal> refusals() {
     };
     for (const uint16_t verb : {0, 7, 255, 0xffff})
         add("verb " + std::to_string(verb), with_verb(verb), EINVAL, HINTIER_REASON_VERB);
-    for (const uint16_t verb : {HINTIER_VERB_PIN, HINTIER_VERB_UNPIN})
-        add("later verb " + std::to_string(verb), with_verb(verb), EOPNOTSUPP,
-            HINTIER_REASON_UNSUPPORTED);
+    for (const uint16_t verb : {HINTIER_VERB_PIN, HINTIER_VERB_UNPIN}) {
+        add("volatile " + std::to_string(verb), with_verb(verb, HINTIER_FLAG_VOLATILE), EINVAL,
+            HINTIER_REASON_FLAGS);
+        hintier_hint h = with_verb(verb);
+        h.length = tier_bytes + UNIT;
+        add("more than all " + std::to_string(verb), h, ERANGE, HINTIER_REASON_RANGE);
+    }
     for (const uint64_t epoch : {1ULL << 31, 1ULL << 32, ~0ULL}) {
         hintier_hint h = with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE);
         h.epoch = epoch;
@@ -546,7 +550,7 @@ void noise(int fd, unsigned seed) {
             word = random() >> random() % 64;
         for (hintier_hint& h : hints) {
             h = classify(random() % tier_bytes / UNIT * UNIT, random() % 64 * UNIT);
-            h.verb = uint16_t(1 + random() % 3);
+            h.verb = uint16_t(1 + random() % 6);
             if (random() % 8 == 0)
                 memset(reinterpret_cast<char*>(&h) + random() % 60, int(random()), 4);
         }

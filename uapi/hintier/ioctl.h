@@ -46,10 +46,9 @@
 #define HINTIER_FEATURE_QUERY (1ULL << 3)
 #define HINTIER_FEATURE_VOLATILE (1ULL << 4)
 #define HINTIER_FEATURE_SEQUENCE (1ULL << 5)
-/* Laid out, and refused with EOPNOTSUPP as long as the bit is missing: */
-#define HINTIER_FEATURE_PIN (1ULL << 6)
+#define HINTIER_FEATURE_PIN (1ULL << 6)   /* PIN and UNPIN */
 #define HINTIER_FEATURE_STAGE (1ULL << 7) /* FETCH with HINTIER_FLAG_STAGE */
-#define HINTIER_FEATURE_VALUES (1ULL << 8)
+#define HINTIER_FEATURE_VALUES (1ULL << 8) /* not set yet */
 #define HINTIER_FEATURE_WAIT (1ULL << 9)
 
 /* HINTIER_IOC_VERSION, out. */
@@ -81,8 +80,8 @@ enum hintier_verb {
 	HINTIER_VERB_DONE = 3,     /* not needed: clean units are forgotten, volatile ones dropped, */
 				   /* other dirty ones destaged early */
 	HINTIER_VERB_SEQUENCE = 4, /* will be read in this order, each byte once */
-	HINTIER_VERB_PIN = 5,      /* feature bit not set yet */
-	HINTIER_VERB_UNPIN = 6,    /* feature bit not set yet */
+	HINTIER_VERB_PIN = 5,      /* what of the range is in fast, or comes there, stays */
+	HINTIER_VERB_UNPIN = 6,    /* not any more, as far as the same descriptor pinned it */
 };
 
 #define HINTIER_FLAG_TOUCH (1U << 0)    /* CLASSIFY: counts as an access */
@@ -101,6 +100,15 @@ enum hintier_verb {
  * by source, and told by an event when all of it has ended. If two want the same, the later one
  * has it, and the earlier one counts as cancelled. FETCHes outlive the descriptor; a tier that is
  * suspended cancels them. ENOSPC: 4096 are under way, or to RAM on a tier without a stage.
+ *
+ * PIN: no extent that the range touches is evicted, and of a dirty one nothing volatile is dropped
+ * for room. It is destaged like any other; DONE, discards and a failing medium take it away all the
+ * same, and what is not in fast has to be fetched. It holds for deadline_ms (0: 10 minutes; a day at
+ * most), until UNPIN, until the descriptor is closed, or until the tier is suspended. What a
+ * descriptor pins again, or in part, it has pinned once: the newer time counts. Pins of others are
+ * theirs: an extent stays as long as any of them holds it. Charged are the extents of the range,
+ * each to everyone who pins it. ENOSPC: more than the tunables `pins` (percent of slots, all
+ * together) or `pins_one` (of one descriptor) allow, or more than 1024 ranges.
  *
  * SEQUENCE: what the same descriptor tells under the same cookie will be read in the order told.
  * The target reads it ahead into RAM, from both devices at once, by at most `depth` units that
@@ -130,7 +138,7 @@ struct hintier_hint {
 	__u64 length;      /* > 0 */
 	__u64 object;      /* caller's id of what the range belongs to; 0: none */
 	__u32 depth;       /* place of the object in its chain, 0 first; SEQUENCE: see above */
-	__u32 deadline_ms; /* FETCH: 0 means as soon as possible */
+	__u32 deadline_ms; /* FETCH: 0 means as soon as possible; PIN: for so long, see above */
 	__u64 cookie;      /* FETCH, SEQUENCE */
 	__u64 epoch;       /* DONE, FLAG_VOLATILE */
 	__u64 reserved;

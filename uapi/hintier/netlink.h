@@ -23,6 +23,7 @@
  *     HINTIER_A_DEV_BYTES       u64
  *     HINTIER_A_DEV_EXTENT      u32  bytes
  *     HINTIER_A_DEV_SLOTS       u64  … _FREE, _DIRTY, _CLEAN u64: slots of fast
+ *     HINTIER_A_DEV_PINNED      u64  extents that are pinned, once for each who pins them
  *     HINTIER_A_DEV_LOST        u64  bytes that were dropped, and not written or discarded since
  *   HINTIER_A_STATS             nest
  *     HINTIER_A_STAT_IO         nest, repeated: one for each (op, outcome, class) that is not zero
@@ -83,6 +84,7 @@ enum hintier_attr_dev {
 	HINTIER_A_DEV_CLEAN,  /* u64 */
 	HINTIER_A_DEV_PAD,
 	HINTIER_A_DEV_LOST,   /* u64 */
+	HINTIER_A_DEV_PINNED, /* u64 */
 	__HINTIER_A_DEV_MAX
 };
 #define HINTIER_A_DEV_MAX (__HINTIER_A_DEV_MAX - 1)

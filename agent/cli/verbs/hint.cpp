@@ -2,6 +2,7 @@
 // hint: say by hand what the agent says by itself. For scripts, tests and trying things out.
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "agent/cli/command.hpp"
 #include "agent/cli/control_device.hpp"
@@ -35,7 +37,10 @@ const std::map<std::string, HintVerb> verbs = {
     {"classify", {HINTIER_VERB_CLASSIFY, HINTIER_FEATURE_CLASSIFY}},
     {"fetch", {HINTIER_VERB_FETCH, HINTIER_FEATURE_FETCH}},
     {"done", {HINTIER_VERB_DONE, HINTIER_FEATURE_DONE}},
+    {"pin", {HINTIER_VERB_PIN, HINTIER_FEATURE_PIN}},
 };
+
+constexpr std::uint64_t pin_max_seconds = 24 * 60 * 60;
 
 struct Options {
     std::string verb;
@@ -52,6 +57,7 @@ struct Options {
     bool unshared = false;
     bool stage = false;
     std::uint64_t wait_ms = 0;
+    std::uint64_t for_seconds = 0;
 
     // Data may disappear: what others own must not be named, and the mapping must be fresh.
     bool owns() const { return verb == "done" || is_volatile; }
@@ -134,6 +140,8 @@ hintier_hint hint_of(const Options& options, const HintVerb& verb, const Range& 
         hint.flags = static_cast<std::uint8_t>((options.touch ? HINTIER_FLAG_TOUCH : 0) |
                                                (options.is_volatile ? HINTIER_FLAG_VOLATILE : 0));
     }
+    if (verb.number == HINTIER_VERB_PIN)
+        hint.deadline_ms = static_cast<std::uint32_t>(options.for_seconds * 1000);
     if (verb.number == HINTIER_VERB_FETCH) {
         hint.klass = static_cast<std::uint8_t>(class_number(options.klass));
         hint.deadline_ms = static_cast<std::uint32_t>(options.deadline_ms);
@@ -206,6 +214,10 @@ Result<Exit> send(const Options& options, bool json) {
                                                             "shared)",
                                                             human_size(place->what.skipped))
                                               : ""));
+    if (verb.number == HINTIER_VERB_PIN) {
+        std::fflush(stdout);
+        sleep(static_cast<unsigned>(options.for_seconds)); // a pin ends with its descriptor
+    }
     return Exit::ok;
 }
 
@@ -219,6 +231,8 @@ std::string wrong_place(const Options& options) {
     if (!options.device.empty() && options.range.empty())
         return "--device needs --range OFFSET:LENGTH";
     if (options.is_volatile && options.verb != "classify") return "--volatile goes with classify";
+    if ((options.verb == "pin") != (options.for_seconds != 0))
+        return "pin needs --for SECONDS, and only pin";
     if (options.stage && options.verb != "fetch") return "--stage goes with fetch";
     if (options.wait_ms && options.verb != "fetch") return "--wait goes with fetch";
     return {};
@@ -232,9 +246,10 @@ void add_hint(CLI::App& app, Command& command) {
          "  hintierctl hint classify /srv/kv/1f3a --class kv --group 3\n"
          "  hintierctl hint fetch /srv/kv/1f3a --deadline 200\n"
          "  hintierctl hint fetch /srv/kv/1f3a --stage --wait 500\n"
+         "  hintierctl hint pin /srv/models/70b.gguf --for 600\n"
          "  hintierctl hint done --device /dev/mapper/kv0 --range 64M:16M\n")
-        .argument("VERB", options->verb, "classify, fetch or done",
-                  must_be_one_of({"classify", "fetch", "done"}))
+        .argument("VERB", options->verb, "classify, fetch, done or pin",
+                  must_be_one_of({"classify", "fetch", "done", "pin"}))
         .optional_argument("FILE", options->file, "a regular file on a tier")
         .text("--device", "NODE", options->device, "the tier itself, with --range")
         .text("--range", "OFFSET:LENGTH", options->range, "on the tier, or in the file",
@@ -254,6 +269,8 @@ void add_hint(CLI::App& app, Command& command) {
               "volatile: on a file system with reflinks, this file shares no blocks")
         .number("--deadline", "MS", options->deadline_ms, UINT32_MAX,
                 "fetch: milliseconds from now")
+        .number("--for", "SECONDS", options->for_seconds, pin_max_seconds,
+                "pin: keep it in fast so long, and keep running")
         .flag("--stage", options->stage, "fetch: to the stage in RAM, not to fast")
         .number("--wait", "MS", options->wait_ms, HINTIER_WAIT_MAX_MS,
                 "fetch: return when it is there, or after so long with an error")

@@ -40,7 +40,7 @@ void check_hint(const hintier_hint& hint, u32 access, u64 bytes) {
     const u32 reason = ht_hint_refusal(&hint, access, bytes);
     require(reason <= HINTIER_REASON_EPOCH, "a reason that callers know");
     if (reason != HINTIER_REASON_NONE) return;
-    require(hint.verb >= HINTIER_VERB_CLASSIFY && hint.verb <= HINTIER_VERB_SEQUENCE, "verb");
+    require(hint.verb >= HINTIER_VERB_CLASSIFY && hint.verb <= HINTIER_VERB_UNPIN, "verb");
     require(hint.klass < HINTIER_CLASSES && hint.group < HINTIER_GROUPS, "class and group");
     require(!hint.reserved, "reserved");
     require(hint.length && hint.offset % HINTIER_UNIT_BYTES == 0 &&
