@@ -109,10 +109,16 @@ static void classify(struct ht_tier *t, struct ht_shard *shard, u32 slot, struct
 {
 	const struct hintier_hint *hint = advice->hint;
 	struct ht_slot *s = &t->map.slots[slot];
+	unsigned long flags;
 
 	if (hint->flags & HINTIER_FLAG_VOLATILE)
 		ht_mark_volatile(&t->map, slot, advice->from, advice->to, hint->epoch);
 	ht_hint_apply(s, hint->klass, hint->group, hint->object, hint->depth);
+	if (READ_ONCE(t->engine.grouped)) {
+		spin_lock_irqsave(&t->engine_lock, flags);
+		ht_engine_regroup(&t->engine, slot);
+		spin_unlock_irqrestore(&t->engine_lock, flags);
+	}
 	if (hint->flags & HINTIER_FLAG_TOUCH)
 		s->touched = 1;
 }
@@ -202,12 +208,12 @@ int ht_dev_sequence(struct ht_dev *dev, u64 teller, const struct hintier_hint *h
 	return r;
 }
 
-/* Ticks are jiffies, see core/pin.h. */
+/* Ticks are milliseconds, see core/pin.h. */
 static u32 pin_until(const struct hintier_hint *hint)
 {
 	u32 ms = hint->deadline_ms ? hint->deadline_ms : PIN_MS;
 
-	return (u32)(jiffies + msecs_to_jiffies(min_t(u32, ms, PIN_MAX_MS)));
+	return ht_now_ms() + min_t(u32, ms, PIN_MAX_MS);
 }
 
 static int pin_range(struct ht_dev *dev, u64 teller, const struct hintier_hint *hint)
@@ -221,7 +227,7 @@ static int pin_range(struct ht_dev *dev, u64 teller, const struct hintier_hint *
 	r = range_of(t, hint->offset, hint->length, &range);
 	if (!r) {
 		spin_lock_irq(&t->engine_lock);
-		ht_engine_expire(&t->engine, (u32)jiffies);
+		ht_engine_expire(&t->engine, ht_now_ms());
 		if (hint->verb == HINTIER_VERB_PIN)
 			r = ht_engine_pin(&t->engine, teller, range.from, range.to,
 					  pin_until(hint));
@@ -255,6 +261,21 @@ void ht_dev_teller_gone(struct ht_dev *dev, u64 teller)
 	ht_engine_unpin_all(&t->engine, teller);
 	spin_unlock_irq(&t->engine_lock);
 	ht_dev_release(dev);
+}
+
+int ht_dev_rule(struct ht_dev *dev, const struct hintier_values *head, struct ht_values **values)
+{
+	struct ht_tier *t = ht_dev_hold(dev);
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	ht_values_begin(*values, head, ht_now_ms());
+	spin_lock_irq(&t->engine_lock);
+	ht_engine_rule(&t->engine, *values);
+	swap(t->values, *values);
+	spin_unlock_irq(&t->engine_lock);
+	ht_dev_release(dev);
+	return 0;
 }
 
 int ht_dev_waits(struct ht_dev *dev, u64 teller, u64 cookie, bool outcome)
@@ -409,7 +430,7 @@ int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
 	ret->dirty = ht_engine_all_dirty(&t->engine) + READ_ONCE(t->destaging);
 	ret->clean = ht_engine_clean(&t->engine);
 	spin_lock_irq(&t->engine_lock);
-	ht_engine_expire(&t->engine, (u32)jiffies);
+	ht_engine_expire(&t->engine, ht_now_ms());
 	ret->pinned = ht_pins_charged(t->engine.pins, 0);
 	spin_unlock_irq(&t->engine_lock);
 	ret->lost = ht_lostmap_units(t) * HINTIER_UNIT_BYTES;

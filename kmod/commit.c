@@ -149,7 +149,7 @@ struct gathering {
 /* A slot that is hashed after this look has nothing to record yet. */
 static bool nothing_to_say(const struct ht_slot *s)
 {
-	return READ_ONCE(s->extent) == HT_NIL && READ_ONCE(s->state) != HT_SLOT_BAD;
+	return READ_ONCE(s->extent) == HT_NIL && s->state != HT_SLOT_BAD;
 }
 
 static void gather_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void *context)

@@ -29,7 +29,8 @@
 #define HT_FEATURES (HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | \
 		     HINTIER_FEATURE_DONE | HINTIER_FEATURE_QUERY | \
 		     HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE | \
-		     HINTIER_FEATURE_STAGE | HINTIER_FEATURE_WAIT | HINTIER_FEATURE_PIN)
+		     HINTIER_FEATURE_STAGE | HINTIER_FEATURE_WAIT | HINTIER_FEATURE_PIN | \
+		     HINTIER_FEATURE_VALUES)
 
 /* An open descriptor. `dev` and `access` are written once; without dev it is unbound. */
 struct ht_caller {
@@ -239,6 +240,16 @@ static int call_epoch(struct ht_caller *caller, void __user *arg)
 	return copy_to_user(arg, &epoch, sizeof(epoch)) ? -EFAULT : 0;
 }
 
+static int call_values(struct ht_caller *caller, void __user *arg)
+{
+	struct ht_dev *dev = caller_dev(caller);
+	struct hintier_values head;
+
+	if (copy_from_user(&head, arg, sizeof(head)))
+		return -EFAULT;
+	return ht_values_upload(dev, caller->access, &head);
+}
+
 /* The tier is held only while it is asked: what is waited for may need it to be suspended. */
 static int wait_for(struct ht_caller *caller, const struct hintier_wait *wait)
 {
@@ -301,6 +312,8 @@ static long ht_control_ioctl(struct file *file, unsigned int cmd, unsigned long 
 		return call_query(file->private_data, user);
 	case HINTIER_IOC_EPOCH:
 		return call_epoch(file->private_data, user);
+	case HINTIER_IOC_VALUES:
+		return call_values(file->private_data, user);
 	case HINTIER_IOC_WAIT:
 		return call_wait(file->private_data, user);
 	}

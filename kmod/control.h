@@ -15,4 +15,7 @@ struct ht_dev;
  */
 int ht_hint_batch(struct ht_dev *dev, u32 access, u64 teller, struct hintier_batch *batch);
 
+/* Takes a value table over, or says what is wrong with it. */
+int ht_values_upload(struct ht_dev *dev, u32 access, const struct hintier_values *head);
+
 #endif

@@ -3,7 +3,7 @@
  * FETCH hints: those accepted, kept in a ring until each of their extents has told how it ended.
  * They are started in the order of their deadlines, those to fast by the worker, as far as the
  * window for fills allows, those to RAM by the stage. What an extent of a forgotten FETCH tells is
- * ignored: numbers are not used twice.
+ * ignored: a number is used again only after many others.
  *
  * Of each FETCH some extents are coming (they are neither there nor given up), and some are left
  * (nobody knows yet of what use they were). Who waits for it waits for one or the other to be 0.
@@ -166,7 +166,7 @@ static void init_fetch(struct ht_tier *t, struct ht_fetch *f, u64 teller,
 	memset(f, 0, sizeof(*f));
 	INIT_LIST_HEAD(&f->told);
 	f->number = t->fetch_head++;
-	if (!t->fetch_head)
+	if (t->fetch_head > U16_MAX)
 		t->fetch_head = HT_FETCHES;
 	f->teller = teller;
 	f->cookie = hint->cookie;
@@ -321,7 +321,7 @@ static int resident(struct ht_tier *t, const struct ht_wanted *wanted)
 /* Can a slot still become free without destaging anything? */
 static bool room_comes(struct ht_tier *t)
 {
-	return READ_ONCE(t->engine.count[HT_LIST_CLEAN]) || READ_ONCE(t->engine.unpinned) ||
+	return ht_engine_loose(&t->engine) || READ_ONCE(t->engine.unpinned) ||
 	       READ_ONCE(t->engine.count[HT_LIST_EMPTY]);
 }
 

@@ -33,6 +33,7 @@
 
 struct ht_tier;
 struct ht_stats_cpu;
+struct ht_values;
 
 /* The handle. Fields marked const never change after ht_dev_find_or_create(). */
 struct ht_dev {
@@ -137,6 +138,8 @@ void ht_dev_teller_gone(struct ht_dev *dev, u64 teller);
  */
 int ht_dev_query(struct ht_dev *dev, u64 offset, u64 length, struct hintier_residency *buf,
 		 u32 max, u32 *ret_count, u64 *ret_next);
+/* The rows of *values rule from now on, under this head; *values is what ruled before, or NULL. */
+int ht_dev_rule(struct ht_dev *dev, const struct hintier_values *head, struct ht_values **values);
 /*
  * Is there still something to wait for? 1 or 0, or -ENODEV. Asked again when dev->waiters are
  * woken.

@@ -228,6 +228,9 @@ void ht_drop_units(struct ht_tier *t, struct ht_shard *shard, u32 slot, u32 from
 	ret->offset = (u64)extent << (t->map.geo.extent_shift + SECTOR_SHIFT);
 	ret->bytes = dropped.units * HINTIER_UNIT_BYTES;
 	ret->object = s->object;
+	spin_lock(&t->engine_lock);
+	ht_engine_lost(&t->engine, slot, s->object);
+	spin_unlock(&t->engine_lock);
 	ht_act(t, slot, dropped.act, dropped.fetch);
 }
 

@@ -74,6 +74,7 @@ u32 ht_pool_admit(struct ht_tier *t, u32 extent)
 	u32 slot;
 
 	spin_lock_irqsave(&t->engine_lock, flags);
+	engine->second = ht_now_second();
 	slot = ht_engine_take(engine, false);
 	if (slot != HT_NIL) {
 		ht_admit(&t->map, slot, extent, HT_SLOT_LIVE);

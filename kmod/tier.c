@@ -186,6 +186,7 @@ void ht_tier_destroy(struct ht_tier *t)
 	ht_fetch_destroy(t);
 	vfree(t->ghosts);
 	vfree(t->engine.pins);
+	vfree(t->values);
 	kvfree(t->shards);
 	vfree(t->map.buckets);
 	vfree(t->map.bits);
@@ -214,6 +215,7 @@ static void reset(struct ht_tier *t)
 	for (u32 slot = 0; slot < geo->slots; slot++) {
 		memset(&map->slots[slot], 0, sizeof(map->slots[slot]));
 		map->slots[slot].extent = HT_NIL;
+		map->slots[slot].used = ht_now_second();
 	}
 	for (u32 i = 0; i < t->nr_shards; i++)
 		memset(&t->shards[i].core, 0, sizeof(t->shards[i].core));
@@ -231,6 +233,9 @@ static void reset(struct ht_tier *t)
 	map->epoch = ++t->dev->epoch;
 	ht_stage_reset(t);
 	ht_engine_init(&t->engine, geo, map->slots);
+	t->engine.second = ht_now_second();
+	vfree(t->values);
+	t->values = NULL;
 	t->trim_head = HT_NIL;
 }
 

@@ -175,6 +175,7 @@ struct ht_tier {
 	u32 nr_shards;
 	struct ht_engine engine;
 	spinlock_t engine_lock;
+	struct ht_values *values;    /* engine_lock: vmalloc, those that the engine knows */
 
 	struct workqueue_struct *wq;
 	struct work_struct worker;
@@ -249,6 +250,17 @@ static inline struct ht_lock_shard *ht_shard_lock(struct ht_tier *t, u32 extent,
 static inline void ht_shard_unlock(struct ht_lock_shard *shard, unsigned long flags)
 {
 	spin_unlock_irqrestore(&shard->lock, flags);
+}
+
+/* What pins and values count in; under the engine's lock, ages. */
+static inline u32 ht_now_ms(void)
+{
+	return (u32)ktime_to_ms(ktime_get());
+}
+
+static inline u16 ht_now_second(void)
+{
+	return (u16)ktime_get_seconds();
 }
 
 /* ---- args.c ---- */

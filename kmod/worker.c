@@ -44,6 +44,7 @@ static u32 take_slot(struct ht_tier *t)
 	u32 slot;
 
 	spin_lock_irqsave(&t->engine_lock, flags);
+	t->engine.second = ht_now_second();
 	slot = ht_engine_take(&t->engine, true);
 	spin_unlock_irqrestore(&t->engine_lock, flags);
 	return slot;
@@ -150,6 +151,9 @@ static void evict_slot(struct ht_tier *t, struct ht_shard *shard, u32 slot, void
 			ht_fetch_outcome(t, s->fetch, t->map.geo.units,
 					 HINTIER_FETCH_UNUSED);
 		}
+		/* In use just now: others first. */
+		if (!e->gone)
+			s->touched = 1;
 	}
 	ht_pool_place(t, slot, act);
 }
@@ -214,7 +218,8 @@ static bool step(struct ht_tier *t, bool *again)
 	struct ht_situation now = {
 		.reads_wait = atomic_read(&t->bulk_reads),
 		.drain = atomic_read(&t->drainers),
-		.now = (u32)jiffies,
+		.now = ht_now_ms(),
+		.second = ht_now_second(),
 	};
 	struct ht_xfer *x = ht_xfer_get(t, HT_MOVE_DESTAGE);
 	enum ht_work work;
@@ -350,9 +355,7 @@ int ht_worker_drop_clean(struct ht_tier *t)
 
 	while (left--) {
 		spin_lock_irqsave(&t->engine_lock, flags);
-		slot = t->engine.head[HT_LIST_CLEAN];
-		if (slot == HT_NIL)
-			slot = t->engine.head[HT_LIST_PINNED];
+		slot = ht_engine_any_clean(&t->engine);
 		if (slot != HT_NIL)
 			ht_engine_remove(&t->engine, slot);
 		spin_unlock_irqrestore(&t->engine_lock, flags);

@@ -147,6 +147,15 @@ Result<void> ControlDevice::hint(std::span<const hintier_hint> hints) {
     return {};
 }
 
+Result<void> ControlDevice::values(hintier_values head, std::span<const hintier_value_row> rows) {
+    head.rows = reinterpret_cast<std::uintptr_t>(rows.data());
+    head.groups = static_cast<__u32>(rows.size());
+    if (ioctl(fd_.get(), HINTIER_IOC_VALUES, &head) == 0) return {};
+    if (errno == EINVAL)
+        return fail(EINVAL, "the table was refused: edges must begin with 0 and ascend");
+    return fail(errno, "the table was refused: {}", errno_text(errno));
+}
+
 Result<bool> ControlDevice::wait(std::uint64_t cookie, std::uint32_t timeout_ms) {
     hintier_wait wait{};
     wait.cookie = cookie;

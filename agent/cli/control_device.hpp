@@ -28,6 +28,8 @@ public:
     Result<std::uint64_t> epoch();
     // Sends the hints in batches; an error names the element that was refused.
     Result<void> hint(std::span<const hintier_hint> hints);
+    // A table in the place of the one before; `head` but for the place of the rows.
+    Result<void> values(hintier_values head, std::span<const hintier_value_row> rows);
     // Until nothing that was fetched under the cookie is on the way any more; false in time out.
     Result<bool> wait(std::uint64_t cookie, std::uint32_t timeout_ms);
     // Calls `each` for every run of units in the same state, in order.

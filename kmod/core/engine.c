@@ -12,6 +12,16 @@
 /* Second chances in one decision: bounds the time under the lock. */
 #define ROTATIONS 32
 
+/* The same for each of many lists. */
+#define SECOND_CHANCES 4
+
+/* Slots of a list that are compared: clean ones of one group, and dirty ones of all. */
+#define ALIKE 16
+#define DIRTY_SAMPLE 32
+
+/* Slots on either side of one that has lost something in which the rest is looked for. */
+#define SIBLINGS 32
+
 #define SPREAD_EIGHTHS 5
 
 #define TUNABLE(name, lo, hi) { #name, lo, hi, offsetof(struct ht_tunables, name) }
@@ -87,18 +97,23 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 	engine->unpinned = 0;
 	if (engine->pins)
 		engine->pins->count = 0;
-	for (u32 list = 0; list < HT_LISTS; list++) {
+	engine->grouped = 0;
+	engine->values = NULL;
+	engine->ruled = false;
+	engine->second = 0;
+	memset(engine->dead, 0, sizeof(engine->dead));
+	for (u32 list = 0; list < HT_LISTS_ALL; list++) {
 		engine->head[list] = HT_NIL;
 		engine->tail[list] = HT_NIL;
 		engine->count[list] = 0;
 	}
 }
 
-void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list)
+static void put(struct ht_engine *engine, u32 slot, u32 list)
 {
 	struct ht_slot *s = &engine->slots[slot];
 
-	s->list = (u8)list;
+	s->list = (u16)list;
 	s->link = HT_NIL;
 	s->prev = engine->tail[list];
 	if (s->prev == HT_NIL)
@@ -107,6 +122,41 @@ void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list)
 		engine->slots[s->prev].link = slot;
 	engine->tail[list] = slot;
 	engine->count[list]++;
+	if (list >= HT_LIST_GROUPS)
+		engine->grouped++;
+}
+
+static u32 age_of(const struct ht_engine *engine, const struct ht_slot *s)
+{
+	return (u16)(engine->second - s->used);
+}
+
+static struct ht_dead *dead_place(struct ht_engine *engine, u64 object)
+{
+	static_assert(HT_DEAD == 1 << 6, "six bits of a hash");
+	return &engine->dead[ht_hash((u32)(object ^ object >> 32)) >> 26];
+}
+
+/* Of no use any more: its object has lost something since it came here. */
+static bool is_dead(struct ht_engine *engine, const struct ht_slot *s)
+{
+	u64 object = READ_ONCE(s->object);
+	const struct ht_dead *d = dead_place(engine, object);
+
+	return object && d->object == object &&
+	       age_of(engine, s) > (u16)(engine->second - d->second);
+}
+
+void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list)
+{
+	const struct ht_slot *s = &engine->slots[slot];
+	u32 to = list;
+
+	if (list == HT_LIST_CLEAN && is_dead(engine, s))
+		to = HT_LIST_DEAD;
+	else if (list == HT_LIST_CLEAN && engine->ruled)
+		to = HT_LIST_GROUPS + READ_ONCE(s->group);
+	put(engine, slot, to);
 }
 
 void ht_engine_remove(struct ht_engine *engine, u32 slot)
@@ -125,10 +175,12 @@ void ht_engine_remove(struct ht_engine *engine, u32 slot)
 	else
 		engine->slots[s->link].prev = s->prev;
 	engine->count[list]--;
+	if (list >= HT_LIST_GROUPS)
+		engine->grouped--;
 	s->list = HT_LIST_NONE;
 }
 
-static bool is_dirty_list(u8 list)
+static bool is_dirty_list(u32 list)
 {
 	return list == HT_LIST_DIRTY || list == HT_LIST_AGED || list == HT_LIST_EARLY;
 }
@@ -137,7 +189,8 @@ void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list)
 {
 	struct ht_slot *s = &engine->slots[slot];
 
-	if (s->list == HT_LIST_NONE || s->list == (u8)list ||
+	if (s->list == HT_LIST_NONE || s->list == (u16)list ||
+	    (list == HT_LIST_CLEAN && (s->list >= HT_LIST_GROUPS || s->list == HT_LIST_DEAD)) ||
 	    (list == HT_LIST_DIRTY && is_dirty_list(s->list)))
 		return;
 	ht_engine_remove(engine, slot);
@@ -146,12 +199,138 @@ void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list)
 
 void ht_engine_hurry(struct ht_engine *engine, u32 slot)
 {
-	u8 list = engine->slots[slot].list;
+	u32 list = engine->slots[slot].list;
 
 	if (!is_dirty_list(list) || list == HT_LIST_EARLY)
 		return;
 	ht_engine_remove(engine, slot);
 	ht_engine_append(engine, slot, HT_LIST_EARLY);
+}
+
+/* Oldest slot of a list that was not touched since it was last looked at. */
+static u32 oldest(struct ht_engine *engine, u32 list, u32 rotations)
+{
+	u32 slot = engine->head[list];
+
+	for (u32 i = 0; i < rotations && engine->slots[slot].touched; i++) {
+		engine->slots[slot].touched = 0;
+		engine->slots[slot].used = engine->second;
+		ht_engine_remove(engine, slot);
+		put(engine, slot, list);
+		slot = engine->head[list];
+	}
+	return slot;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+void ht_engine_rule(struct ht_engine *engine, const struct ht_values *values)
+{
+	engine->values = values;
+	engine->ruled = values;
+}
+
+void ht_engine_regroup(struct ht_engine *engine, u32 slot)
+{
+	u32 list = engine->slots[slot].list;
+
+	if (list < HT_LIST_GROUPS || list == HT_LIST_GROUPS + (u32)engine->slots[slot].group)
+		return;
+	ht_engine_remove(engine, slot);
+	ht_engine_append(engine, slot, HT_LIST_CLEAN);
+}
+
+void ht_engine_lost(struct ht_engine *engine, u32 slot, u64 object)
+{
+	u32 end = slot + SIBLINGS < engine->nr ? slot + SIBLINGS : engine->nr;
+	struct ht_dead *d = dead_place(engine, object);
+
+	if (!object)
+		return;
+	d->object = object;
+	d->second = engine->second;
+	for (slot = slot > SIBLINGS ? slot - SIBLINGS : 0; slot < end; slot++) {
+		u32 list = engine->slots[slot].list;
+
+		if ((list == HT_LIST_CLEAN || list >= HT_LIST_GROUPS) &&
+		    is_dead(engine, &engine->slots[slot])) {
+			ht_engine_remove(engine, slot);
+			put(engine, slot, HT_LIST_DEAD);
+		}
+	}
+}
+
+u32 ht_engine_any_clean(const struct ht_engine *engine)
+{
+	u32 list = HT_LIST_GROUPS;
+
+	if (!engine->grouped)
+		return engine->count[HT_LIST_CLEAN] ? engine->head[HT_LIST_CLEAN] :
+		       engine->count[HT_LIST_DEAD]  ? engine->head[HT_LIST_DEAD] :
+						      engine->head[HT_LIST_PINNED];
+	while (!engine->count[list])
+		list++;
+	return engine->head[list];
+}
+
+/*
+ * The order in which slots go: lowest first. What belongs to a slot's shard is read without its
+ * lock: who is wrong then chooses a slot that is only the second best.
+ */
+static u64 rank(struct ht_engine *engine, u32 slot, bool dirty)
+{
+	const struct ht_slot *s = &engine->slots[slot];
+	u32 age = age_of(engine, s);
+
+	if (is_dead(engine, s))
+		return 0;
+	if (!engine->ruled)
+		return 0x10000 - age;
+	return 1 + (u64)ht_value(engine->values, dirty, READ_ONCE(s->group),
+				 ht_value_bin(engine->values, age));
+}
+
+/* Of the oldest slots of a list the one that goes first, of those alike the deepest. */
+static u32 first_of(struct ht_engine *engine, u32 list, u32 among, bool dirty)
+{
+	u32 best = engine->head[list], slot = engine->slots[best].link;
+	u64 lowest = rank(engine, best, dirty);
+
+	for (u32 i = 1; i < among && slot != HT_NIL; i++, slot = engine->slots[slot].link) {
+		const struct ht_slot *s = &engine->slots[slot];
+		u64 r;
+
+		if (s->touched)
+			continue;
+		r = rank(engine, slot, dirty);
+		if (r < lowest || (r == lowest && s->depth > engine->slots[best].depth)) {
+			best = slot;
+			lowest = r;
+		}
+	}
+	return best;
+}
+
+/* The clean slot that goes first: the oldest of each list is asked. There is one. */
+static u32 cheapest(struct ht_engine *engine)
+{
+	u32 best = HT_NIL;
+	u64 lowest = 0;
+
+	if (engine->count[HT_LIST_DEAD])
+		return engine->head[HT_LIST_DEAD];
+	for (u32 list = HT_LIST_CLEAN; list < HT_LISTS_ALL; list++) {
+		u64 r;
+
+		if (!engine->count[list] || (list > HT_LIST_CLEAN && list < HT_LIST_GROUPS))
+			continue;
+		r = rank(engine, oldest(engine, list, SECOND_CHANCES), false);
+		if (best == HT_NIL || r < lowest) {
+			best = list;
+			lowest = r;
+		}
+	}
+	return first_of(engine, best, ALIKE, false);
 }
 
 /* ---- pins ----------------------------------------------------------------------------------- */
@@ -220,20 +399,7 @@ u32 ht_engine_take(struct ht_engine *engine, bool spare)
 		slot = engine->head[HT_LIST_FREE];
 	ht_engine_remove(engine, slot);
 	engine->taken = slot;
-	return slot;
-}
-
-/* Oldest slot of a list that was not touched since it was last looked at. */
-static u32 oldest(struct ht_engine *engine, enum ht_list list)
-{
-	u32 slot = engine->head[list];
-
-	for (u32 i = 0; i < ROTATIONS && engine->slots[slot].touched; i++) {
-		engine->slots[slot].touched = 0;
-		ht_engine_remove(engine, slot);
-		ht_engine_append(engine, slot, list);
-		slot = engine->head[list];
-	}
+	engine->slots[slot].used = engine->second;
 	return slot;
 }
 
@@ -272,7 +438,7 @@ static bool wants_destage(struct ht_engine *engine, const struct ht_situation *n
 	else if (dirty <= (u64)engine->nr * engine->tune.low)
 		engine->destaging = false;
 	return engine->destaging || now->drain || engine->count[HT_LIST_EARLY] ||
-	       (pool_short(engine, 0) && !engine->count[HT_LIST_CLEAN]);
+	       (pool_short(engine, 0) && !ht_engine_loose(engine));
 }
 
 /*
@@ -306,6 +472,21 @@ static u32 spread(struct ht_engine *engine)
 	return HT_NIL;
 }
 
+/* May what is volatile in it be dropped? A table that has run out means: nothing any more. */
+static bool may_shed(struct ht_engine *engine, u32 slot)
+{
+	const struct ht_slot *s = &engine->slots[slot];
+
+	if (!engine->tune.drop || is_pinned(engine, slot))
+		return false;
+	if (!engine->values)
+		return true;
+	return engine->ruled &&
+	       (is_dead(engine, s) ||
+		ht_value_drop(engine->values, READ_ONCE(s->group),
+			      ht_value_bin(engine->values, age_of(engine, s))));
+}
+
 /* Those that were pinned stand with the others again, some at a time. */
 static void sort_unpinned(struct ht_engine *engine, u32 now)
 {
@@ -327,15 +508,16 @@ static void sort_unpinned(struct ht_engine *engine, u32 now)
 static enum ht_work find_victim(struct ht_engine *engine, u32 now, u32 *ret_slot)
 {
 	sort_unpinned(engine, now);
-	for (u32 i = 0; i < ROTATIONS && engine->count[HT_LIST_CLEAN]; i++) {
-		*ret_slot = oldest(engine, HT_LIST_CLEAN);
+	for (u32 i = 0; i < ROTATIONS && ht_engine_loose(engine); i++) {
+		*ret_slot = engine->grouped || engine->count[HT_LIST_DEAD] ?
+			    cheapest(engine) : oldest(engine, HT_LIST_CLEAN, ROTATIONS);
 		ht_engine_remove(engine, *ret_slot);
 		if (!is_pinned(engine, *ret_slot))
 			return HT_WORK_EVICT;
-		ht_engine_append(engine, *ret_slot, HT_LIST_PINNED);
+		put(engine, *ret_slot, HT_LIST_PINNED);
 	}
 	*ret_slot = HT_NIL;
-	return engine->count[HT_LIST_CLEAN] ? HT_WORK_SORT : HT_WORK_NONE;
+	return ht_engine_loose(engine) ? HT_WORK_SORT : HT_WORK_NONE;
 }
 
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
@@ -344,6 +526,8 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 	enum ht_list list;
 
 	*ret_slot = HT_NIL;
+	engine->second = now->second;
+	engine->ruled = ht_values_rule(engine->values, now->now);
 	/* Ahead of need: a little more than the reserve, so that promotions find room. */
 	if (ht_engine_clean(engine) && pool_short(engine, 2))
 		work = find_victim(engine, now->now, ret_slot);
@@ -355,11 +539,12 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 		list = engine->count[HT_LIST_EARLY] ? HT_LIST_EARLY :
 		       engine->count[HT_LIST_AGED]  ? HT_LIST_AGED :
 						      HT_LIST_DIRTY;
-		*ret_slot = oldest(engine, list);
+		*ret_slot = oldest(engine, list, ROTATIONS);
+		if (engine->ruled && list != HT_LIST_EARLY)
+			*ret_slot = first_of(engine, list, DIRTY_SAMPLE, true);
 		ht_engine_remove(engine, *ret_slot);
 		/* Who asks for it, or for everything, to be destaged wants to keep it. */
-		return engine->tune.drop && list != HT_LIST_EARLY && !now->drain &&
-				       !is_pinned(engine, *ret_slot) ?
+		return list != HT_LIST_EARLY && !now->drain && may_shed(engine, *ret_slot) ?
 			       HT_WORK_SHED :
 			       HT_WORK_DESTAGE;
 	}

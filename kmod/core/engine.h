@@ -12,6 +12,7 @@
 
 #include "pin.h"
 #include "types.h"
+#include "value.h"
 
 HT_CORE_BEGIN
 
@@ -47,16 +48,30 @@ struct ht_situation {
 	bool full;       /* no further one can start */
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
-	u32 now;         /* ticks, see pin.h */
+	u32 now;         /* ms of a clock that wraps: ticks of pins, life of values */
+	u16 second;      /* of a clock that wraps, which ages count in */
 };
+
+/* An object that has lost something. */
+struct ht_dead {
+	u64 object;
+	u16 second;
+};
+
+#define HT_DEAD 64
 
 struct ht_engine {
 	struct ht_slot *slots;
 	u32 nr;              /* slots in all */
 	u32 run_shift;       /* log2 of the extents in 128 KiB: the unit of spreading */
-	u32 head[HT_LISTS];  /* oldest */
-	u32 tail[HT_LISTS];
-	u32 count[HT_LISTS];
+	u32 head[HT_LISTS_ALL]; /* oldest */
+	u32 tail[HT_LISTS_ALL];
+	u32 count[HT_LISTS_ALL];
+	u32 grouped;         /* slots on the lists of groups */
+	const struct ht_values *values; /* the caller's; NULL: nobody has told any */
+	bool ruled;          /* they were alive at the last decision */
+	u16 second;          /* of the last decision, or later */
+	struct ht_dead dead[HT_DEAD]; /* by hash */
 	u32 taken;           /* the slot that was taken last */
 	bool destaging;      /* on the way down from the high to the low mark */
 	u32 unpinned;        /* slots to look at again, on the list of the pinned */
@@ -91,11 +106,19 @@ static inline u32 ht_engine_all_dirty(const struct ht_engine *engine)
 	return ht_engine_dirty(engine) + engine->count[HT_LIST_STUCK];
 }
 
-/* Clean slots, pinned ones too. */
+/* Clean slots that can go, as far as is known; and pinned ones too. */
+static inline u32 ht_engine_loose(const struct ht_engine *engine)
+{
+	return engine->count[HT_LIST_CLEAN] + engine->count[HT_LIST_DEAD] + engine->grouped;
+}
+
 static inline u32 ht_engine_clean(const struct ht_engine *engine)
 {
-	return engine->count[HT_LIST_CLEAN] + engine->count[HT_LIST_PINNED];
+	return ht_engine_loose(engine) + engine->count[HT_LIST_PINNED];
 }
+
+/* One of them, or HT_NIL. */
+u32 ht_engine_any_clean(const struct ht_engine *engine);
 
 void ht_engine_append(struct ht_engine *engine, u32 slot, enum ht_list list);
 /* Does nothing for a slot that is on no list: its owner will place it. */
@@ -103,6 +126,16 @@ void ht_engine_remove(struct ht_engine *engine, u32 slot);
 void ht_engine_move(struct ht_engine *engine, u32 slot, enum ht_list list);
 /* Its owner said DONE: destage it before all else, and soon. */
 void ht_engine_hurry(struct ht_engine *engine, u32 slot);
+
+/* New values, or none; the old ones are the caller's again. */
+void ht_engine_rule(struct ht_engine *engine, const struct ht_values *values);
+/* The slot's group has changed. */
+void ht_engine_regroup(struct ht_engine *engine, u32 slot);
+/*
+ * Units of an object were dropped, from this slot: what else there is of it goes before all else.
+ * What was written together mostly lies together.
+ */
+void ht_engine_lost(struct ht_engine *engine, u32 slot, u64 object);
 
 /*
  * What is clean stays in its slot as long as it is pinned, and what is volatile is destaged, not

@@ -9,12 +9,14 @@
  * Who may touch what (the caller's locks, see kmod/hintier.h for their order):
  *   shard lock   the chain through `next`, extent, state, flags, counts, bits of every slot that
  *                is hashed there; a slot that is not hashed belongs to whoever took it off a list
- *   engine lock  prev, link, list of every slot
+ *   engine lock  prev, link, list, used of every slot
  */
 #ifndef HT_CORE_TYPES_H
 #define HT_CORE_TYPES_H
 
 #include "env.h"
+
+#include <hintier/types.h>
 
 #define HT_SECTOR_SHIFT 9
 #define HT_UNIT_SECTOR_SHIFT 3
@@ -68,13 +70,16 @@ enum ht_list {
 	HT_LIST_FREE,     /* not hashed, recorded free */
 	HT_LIST_EMPTY,    /* hashed without units: a write is on its way, or a commit must pass */
 	HT_LIST_CLEAN,    /* no unit dirty */
+	HT_LIST_DEAD,     /* clean too: of an object that has lost something */
 	HT_LIST_PINNED,   /* clean too: was found pinned when something had to leave */
 	HT_LIST_DIRTY,    /* some unit dirty */
 	HT_LIST_AGED,     /* dirty too: past the spread mark, and left dirty there */
 	HT_LIST_EARLY,    /* dirty too: its owner said DONE */
 	HT_LIST_STUCK,    /* dirty too: cannot be destaged */
 	HT_LIST_BAD,      /* retired */
-	HT_LISTS
+	HT_LISTS,
+	HT_LIST_GROUPS = HT_LISTS, /* clean too: a list for each group, while values rule */
+	HT_LISTS_ALL = HT_LIST_GROUPS + HINTIER_GROUPS
 };
 
 struct ht_slot {
@@ -87,15 +92,16 @@ struct ht_slot {
 		u32 move; /* on no list: number of the transfer in flight */
 	};
 	u32 link;
-	u32 fetch;        /* number of the FETCH that brought it */
+	u16 fetch;        /* number of the FETCH that brought it */
+	u16 used;         /* engine lock: second of its last use, as far as its list has seen */
 	u16 readers;      /* requests in flight */
 	u16 writers;
 	u16 flags;
-	u8 state;         /* enum ht_slot_state */
-	u8 list;          /* enum ht_list */
+	u16 list;         /* enum ht_list */
+	u8 state : 4;     /* enum ht_slot_state */
+	u8 klass : 4;     /* enum hintier_class */
 	u8 touched;       /* read since its list last looked */
 	u8 group;
-	u8 klass;         /* enum hintier_class */
 	u8 depth;         /* in its chain, saturated */
 	u64 object;       /* what it belongs to, as the agent numbers it */
 };

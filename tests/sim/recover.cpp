@@ -476,7 +476,7 @@ void Sim::check_same(const std::vector<ht_slot>& slots, const std::vector<u16>& 
 
 void Sim::evict_clean() {
     for (u32 slot = 0; slot < map_.geo.slots; slot++) {
-        if (slots_[slot].list != HT_LIST_CLEAN && slots_[slot].list != HT_LIST_PINNED) continue;
+        if (slots_[slot].list == HT_LIST_NONE || ht_list_of(&map_, slot) != HT_LIST_CLEAN) continue;
         u32 act = 0;
         ht_engine_remove(&engine_, slot);
         if (!ht_forget(&map_, slot, &act)) fail("an idle clean slot cannot be forgotten");

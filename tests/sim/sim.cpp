@@ -594,11 +594,10 @@ void Sim::settle() {
 
 void Sim::check() {
     std::vector<uint8_t> seen(map_.geo.slots, 0);
-    for (u32 list = HT_LIST_FREE; list < HT_LISTS; list++) {
+    for (u32 list = HT_LIST_FREE; list < HT_LISTS_ALL; list++) {
         const bool dirty = list == HT_LIST_AGED || list == HT_LIST_EARLY;
-        const u32 kind = dirty                    ? u32{HT_LIST_DIRTY}
-                         : list == HT_LIST_PINNED ? u32{HT_LIST_CLEAN}
-                                                  : list;
+        const bool clean = list == HT_LIST_PINNED || list == HT_LIST_DEAD || list >= HT_LIST_GROUPS;
+        const u32 kind = dirty ? u32{HT_LIST_DIRTY} : clean ? u32{HT_LIST_CLEAN} : list;
         u32 n = 0;
         for (u32 slot = engine_.head[list]; slot != HT_NIL; slot = slots_[slot].link, n++) {
             if (n > map_.geo.slots) return fail("a list goes round");

@@ -92,7 +92,7 @@ public:
         each(destages) each(clean_destages) each(fills) each(valid_fills) each(tees)               \
             each(evictions) each(discards) each(trims) each(intents) each(admitted) each(refused)  \
                 each(reloads) each(cuts) each(parted) each(refused_dirty) each(user_errors)        \
-                    each(hints) each(pins) each(drops) each(drops_refused) each(lost)              \
+                    each(hints) each(pins) each(tables) each(drops) each(drops_refused) each(lost) \
                         each(spoiled) each(retired) each(unread) each(stuck) each(grown)           \
                             each(not_shrunk) each(deaths) each(old_fast) each(old_bulk)            \
                                 each(without_bulk)
@@ -290,6 +290,7 @@ private:
     // sim_hint.cpp
     void hint();
     void pin();
+    void rule();
     void give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to);
     void done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to);
     u32 drop(uint32_t slot, uint32_t from, uint32_t to);
@@ -351,6 +352,7 @@ private:
     ht_map map_{};
     ht_engine engine_{};
     ht_pins pins_{};
+    std::unique_ptr<ht_values> values_;
     std::vector<ht_slot> slots_;
     std::vector<u16> bits_;
     std::vector<u32> buckets_;

@@ -29,6 +29,7 @@ void Sim::hint() {
     const u32 to = all ? map_.geo.units : from + 1 + below(map_.geo.units - from);
     counts.hints++;
     if (chance(20)) return pin();
+    if (chance(10)) return rule();
     if (slot == HT_NIL) return;
     if (chance(60))
         give_up(epoch, slot, from, to);
@@ -53,6 +54,30 @@ void Sim::pin() {
     }
 }
 
+// A table of noise, that rules for a while.
+void Sim::rule() {
+    auto values = std::make_unique<ht_values>();
+    hintier_values head{};
+    head.groups = 1 + below(HINTIER_GROUPS);
+    head.ttl_ms = 1 + below(300);
+    for (u32 bin = 0; bin < HINTIER_AGE_BINS; bin++)
+        head.edges_ms[bin] = bin * 1000;
+    for (u32 group = 0; group < head.groups; group++) {
+        hintier_value_row& row = values->rows[group];
+        for (u32 bin = 0; bin < HINTIER_AGE_BINS; bin++) {
+            row.clean[bin] = below(10);
+            row.dirty[bin] = below(10);
+        }
+        row.drop = dice_.next() >> (64 - HINTIER_AGE_BINS);
+    }
+    if (ht_values_refusal(&head)) return fail("a good table is refused");
+    ht_values_begin(values.get(), &head, u32(number_));
+    ht_engine_rule(&engine_, values.get());
+    values_ = std::move(values);
+    counts.tables++;
+    say("a table rules for %u steps", head.ttl_ms);
+}
+
 void Sim::give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {
     const u32 first = slots_[slot].extent * map_.geo.units;
     say("slot %u: units %u-%u volatile, as of epoch %u", slot, from, to, u32(epoch.number));
@@ -61,6 +86,9 @@ void Sim::give_up(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to)
     ht_mark_volatile(&map_, slot, from, to, epoch.number);
     slots_[slot].klass = u8(below(HINTIER_CLASSES));
     slots_[slot].group = u8(below(HINTIER_GROUPS));
+    slots_[slot].object = below(8);
+    slots_[slot].depth = u8(below(4));
+    ht_engine_regroup(&engine_, slot);
 }
 
 void Sim::done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {
@@ -83,6 +111,7 @@ u32 Sim::drop(uint32_t slot, uint32_t from, uint32_t to) {
         if (ht_bits_test(ht_slot_bits(&map_, slot, HT_VOLATILE), unit)) units.push_back(unit);
 
     const u32 entry = ht_lost_find(&map_, extent) == HT_NIL ? ht_lost_take(&map_) : u32{HT_NIL};
+    const u64 object = slots_[slot].object;
     ht_dropped dropped{};
     ht_drop(&map_, &shard(extent), slot, from, to, entry, &dropped);
     if (entry != HT_NIL && !dropped.took) ht_lost_give(&map_, entry);
@@ -91,6 +120,7 @@ u32 Sim::drop(uint32_t slot, uint32_t from, uint32_t to) {
         return 0;
     }
     counts.drops += dropped.units;
+    ht_engine_lost(&engine_, slot, object);
     say("slot %u: %u units dropped", slot, dropped.units);
     if (dropped.units != units.size()) fail("not all volatile units were dropped, or others");
     for (const u32 unit : units)

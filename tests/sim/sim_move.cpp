@@ -69,6 +69,7 @@ bool Sim::background() {
     now.reads_wait = chance(30);
     now.drain = draining_;
     now.now = u32(number_);
+    now.second = u16(number_ / 20);
     u32 slot = HT_NIL, act = 0;
     const ht_work work = ht_engine_next(&engine_, &now, &slot);
     switch (work) {

@@ -324,10 +324,15 @@ void test_permission(const char* tier) {
                            dispensable = with_verb(HINTIER_VERB_CLASSIFY, HINTIER_FLAG_VOLATILE);
         hintier_bind bind{};
         const int reader = control(), writer = control(), other = control(), third = control();
+        hintier_values values{};
+        values.groups = values.ttl_ms = 1;
+        for (uint32_t bin = 0; bin < HINTIER_AGE_BINS; bin++)
+            values.edges_ms[bin] = bin;
         same(bind_to(reader, ro, &bind), 0, "bind by a reader");
         same(bind.access, HINTIER_ACCESS_ADVISE, "access of a reader");
         expect(send(reader, &advice, 1), 0, 1, HINTIER_REASON_NONE, "advice by a reader");
         expect(send(reader, &done, 1), EPERM, 0, HINTIER_REASON_ACCESS, "DONE by a reader");
+        same(call(reader, HINTIER_IOC_VALUES, &values), EPERM, "VALUES by a reader");
         expect(send(reader, &dispensable, 1), EPERM, 0, HINTIER_REASON_ACCESS,
                "volatile by a reader");
         for (const int shown : {rw, wo}) {
@@ -445,6 +450,40 @@ void test_epoch(int fd) {
     check(b.epoch > a.epoch, "a new epoch is a later one");
     same(a.reserved, 0, "reserved member of an epoch");
     same(call(fd, HINTIER_IOC_EPOCH, nullptr), EFAULT, "EPOCH to nowhere");
+}
+
+void test_values(int fd) {
+    std::vector<hintier_value_row> rows(HINTIER_GROUPS);
+    hintier_values good{};
+    good.rows = uint64_t(rows.data());
+    good.groups = HINTIER_GROUPS;
+    good.ttl_ms = 1;
+    for (uint32_t bin = 0; bin < HINTIER_AGE_BINS; bin++)
+        good.edges_ms[bin] = bin;
+    const auto tell = [&](int to, const std::function<void(hintier_values&)>& edit) {
+        hintier_values v = good;
+        edit(v);
+        return call(to, HINTIER_IOC_VALUES, &v);
+    };
+    const auto as_is = [](hintier_values&) {};
+    same(tell(fd, as_is), 0, "VALUES");
+    same(tell(fd, as_is), 0, "VALUES again");
+    same(call(fd, HINTIER_IOC_VALUES, nullptr), EFAULT, "VALUES from nowhere");
+    same(tell(fd, [](auto& v) { v.rows = 8; }), EFAULT, "VALUES with rows from nowhere");
+    same(tell(fd, [](auto& v) { v.rows = ~0ULL; }), EFAULT, "VALUES with rows beyond all");
+    for (const uint32_t groups : {0U, HINTIER_GROUPS + 1U, ~0U})
+        same(tell(fd, [&](auto& v) { v.groups = groups; }), EINVAL,
+             "VALUES of " + std::to_string(groups) + " groups");
+    for (const uint32_t ttl : {0U, HINTIER_VALUES_MAX_MS + 1U, ~0U})
+        same(tell(fd, [&](auto& v) { v.ttl_ms = ttl; }), EINVAL,
+             "VALUES for " + std::to_string(ttl) + " ms");
+    same(tell(fd, [](auto& v) { v.flags = 1; }), EINVAL, "VALUES with a flag");
+    same(tell(fd, [](auto& v) { v.reserved = 1; }), EINVAL, "VALUES with a reserved member");
+    same(tell(fd, [](auto& v) { v.edges_ms[0] = 1; }), EINVAL, "VALUES without a first edge");
+    same(tell(fd, [](auto& v) { v.edges_ms[9] = 8; }), EINVAL, "VALUES with two edges in one");
+    rows[HINTIER_GROUPS - 1].drop = 1ULL << HINTIER_AGE_BINS;
+    same(tell(fd, as_is), EINVAL, "VALUES with a bin too many");
+    same(tell(fd, [](auto& v) { v.groups--; }), 0, "VALUES without it");
 }
 
 // R12: a file was mapped, its blocks were freed and written by somebody else, the hint comes late.
@@ -643,6 +682,7 @@ int main(int argc, char** argv) {
     test_query_errors(fd);
     test_query_tells(fd, tier);
     test_epoch(fd);
+    test_values(fd);
     test_volatile(fd, argv[1]);
     test_compat(tier);
     test_noise(fd);

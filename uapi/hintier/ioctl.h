@@ -6,8 +6,8 @@
  * showing a descriptor it holds on the tier's block device (HINTIER_IOC_BIND). The binding is
  * weak: it does not keep the tier alive, and once the tier is removed every call says ENODEV.
  * What the shown descriptor may do decides what the caller may say: opened for reading it may
- * give advice (CLASSIFY, FETCH, SEQUENCE) and ask; *volatile* and DONE, which can make data disappear, want
- * it opened for writing, or CAP_SYS_ADMIN.
+ * give advice (CLASSIFY, FETCH, SEQUENCE, PIN), ask and wait; *volatile* and DONE, which can make
+ * data disappear, and VALUES, which say what may, want it opened for writing, or CAP_SYS_ADMIN.
  *
  * Rules for every structure: offsets and lengths are in bytes of the tier device, multiples of
  * HINTIER_UNIT_BYTES; pointers are __u64; members called `reserved` and unknown flags must be
@@ -48,7 +48,7 @@
 #define HINTIER_FEATURE_SEQUENCE (1ULL << 5)
 #define HINTIER_FEATURE_PIN (1ULL << 6)   /* PIN and UNPIN */
 #define HINTIER_FEATURE_STAGE (1ULL << 7) /* FETCH with HINTIER_FLAG_STAGE */
-#define HINTIER_FEATURE_VALUES (1ULL << 8) /* not set yet */
+#define HINTIER_FEATURE_VALUES (1ULL << 8)
 #define HINTIER_FEATURE_WAIT (1ULL << 9)
 
 /* HINTIER_IOC_VERSION, out. */
@@ -225,6 +225,34 @@ struct hintier_wait {
 #define HINTIER_WAIT_OUTCOME (1U << 0)
 #define HINTIER_WAIT_MAX_MS 60000
 
+/*
+ * HINTIER_IOC_VALUES: the value table, in the place of the one before it, all at once. Wants
+ * HINTIER_ACCESS_OWNER. Age is the time since an extent came to fast, or was seen to have been read
+ * since: it is looked at when its turn comes, and counted in seconds, up to 18 hours.
+ *
+ * As long as the table lives, the clean extent that leaves fast is one of the lowest value at its
+ * age, of the group's oldest ones the deepest in its chain. Of what is dirty the 32 oldest are
+ * compared in the same way; whoever's `drop` says so is dropped as far as it is volatile, all else
+ * is destaged. After ttl_ms what was longest not used goes first, and all that is dirty is
+ * destaged. With or without a table, clean extents of an object that has lost something go before
+ * all others. A tier that is suspended forgets the table.
+ */
+struct hintier_value_row {
+	__u32 clean[HINTIER_AGE_BINS];
+	__u32 dirty[HINTIER_AGE_BINS];
+	__u64 drop;        /* bit for each bin */
+};
+
+struct hintier_values {
+	__u64 rows;        /* pointer to struct hintier_value_row[groups] */
+	__u32 groups;      /* 1 … HINTIER_GROUPS: those behind are worth 0 */
+	__u32 ttl_ms;      /* 1 … HINTIER_VALUES_MAX_MS */
+	__u32 flags;       /* 0 */
+	__u32 reserved;
+	__u32 edges_ms[HINTIER_AGE_BINS]; /* where each bin begins: 0 first, ascending */
+};
+#define HINTIER_VALUES_MAX_MS (24 * 60 * 60 * 1000)
+
 /* HINTIER_IOC_EPOCH, out: starts a new write epoch and returns its number. */
 struct hintier_epoch {
 	__u64 epoch;
@@ -237,6 +265,7 @@ struct hintier_epoch {
 #define HINTIER_IOC_HINT _IOWR(HINTIER_IOC_MAGIC, 2, struct hintier_batch)
 #define HINTIER_IOC_QUERY _IOWR(HINTIER_IOC_MAGIC, 3, struct hintier_query)
 #define HINTIER_IOC_EPOCH _IOR(HINTIER_IOC_MAGIC, 4, struct hintier_epoch)
+#define HINTIER_IOC_VALUES _IOW(HINTIER_IOC_MAGIC, 6, struct hintier_values)
 #define HINTIER_IOC_WAIT _IOW(HINTIER_IOC_MAGIC, 5, struct hintier_wait)
 
 #endif

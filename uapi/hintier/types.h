@@ -33,6 +33,9 @@ enum hintier_class {
 /* Groups of extents that age alike; group 0 holds what nobody classified. */
 #define HINTIER_GROUPS 256
 
+/* Bins of age since the last use, in a value table. */
+#define HINTIER_AGE_BINS 40
+
 /* How a request was served: one of these for each request, part by part. */
 enum hintier_outcome {
 	HINTIER_IO_FAST = 0,   /* the fast device */

@@ -23,6 +23,7 @@
 #include "agent/cli/stats.hpp"
 #include "agent/cli/tiers.hpp"
 #include "agent/cli/units.hpp"
+#include "agent/cli/value_file.hpp"
 
 namespace hintier::cli {
 
@@ -172,7 +173,28 @@ Result<Place> place_and_bind(const Options& options, std::optional<ControlDevice
     return place_now();
 }
 
+Result<Exit> upload(const Options& options, bool json) {
+    auto values = read_values(options.file);
+    if (!values) return Failure(values.error());
+    auto control = ControlDevice::bind(options.device, ControlDevice::Access::owner);
+    if (!control) return Failure(control.error());
+    if (!(control->version().features & HINTIER_FEATURE_VALUES))
+        return fail(EOPNOTSUPP, "the loaded module does not know value tables: update it");
+    if (auto sent = control->values(values->head, values->rows); !sent)
+        return Failure(sent.error());
+    if (json)
+        print_json({{"ok", true},
+                    {"verb", options.verb},
+                    {"groups", values->rows.size()},
+                    {"ttl_ms", values->head.ttl_ms}});
+    else
+        print(fmt::format("values: {} groups, for {} ms\n", values->rows.size(),
+                          values->head.ttl_ms));
+    return Exit::ok;
+}
+
 Result<Exit> send(const Options& options, bool json) {
+    if (options.verb == "values") return upload(options, json);
     const HintVerb& verb = verbs.at(options.verb);
     std::optional<ControlDevice> control;
     std::uint64_t epoch = 0;
@@ -226,6 +248,10 @@ std::string known_class(const std::string& name) {
 }
 
 std::string wrong_place(const Options& options) {
+    if (options.verb == "values")
+        return options.file.empty() || options.device.empty()
+                   ? "values needs FILE and --device NODE"
+                   : "";
     if (options.file.empty() == options.device.empty())
         return "name either a FILE or --device NODE";
     if (!options.device.empty() && options.range.empty())
@@ -247,10 +273,11 @@ void add_hint(CLI::App& app, Command& command) {
          "  hintierctl hint fetch /srv/kv/1f3a --deadline 200\n"
          "  hintierctl hint fetch /srv/kv/1f3a --stage --wait 500\n"
          "  hintierctl hint pin /srv/models/70b.gguf --for 600\n"
+         "  hintierctl hint values table.json --device /dev/mapper/kv0\n"
          "  hintierctl hint done --device /dev/mapper/kv0 --range 64M:16M\n")
-        .argument("VERB", options->verb, "classify, fetch, done or pin",
-                  must_be_one_of({"classify", "fetch", "done", "pin"}))
-        .optional_argument("FILE", options->file, "a regular file on a tier")
+        .argument("VERB", options->verb, "classify, fetch, done, pin or values",
+                  must_be_one_of({"classify", "fetch", "done", "pin", "values"}))
+        .optional_argument("FILE", options->file, "a regular file on a tier; values: the table")
         .text("--device", "NODE", options->device, "the tier itself, with --range")
         .text("--range", "OFFSET:LENGTH", options->range, "on the tier, or in the file",
               must_parse([](const std::string& text) { return parse_range(text); }))
