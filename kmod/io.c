@@ -116,6 +116,13 @@ static bool prefers_home(struct ht_tier *t, u32 sectors)
 	return READ_ONCE(t->engine.tune.balance) && fast > bulk;
 }
 
+/* What small reads ask for is not counted: it is little, and all CPUs would write one line. */
+static void count_deep(atomic_t *sectors, u32 of_read, int sign)
+{
+	if (of_read >= DEEP_SECTORS)
+		atomic_add(sign * (int)of_read, sectors);
+}
+
 /* Does the verdict on the next extent continue this one? If not, gives back what it took. */
 static bool continues(struct ht_tier *t, struct ht_io *io, struct ht_request *req, u32 *ret_to)
 {
@@ -213,7 +220,7 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		io->flags |= HT_IO_HELD;
 		io->outcome = HINTIER_IO_FAST;
 		if (io->op == HT_REQ_READ)
-			atomic_add(bio_sectors(bio), &t->fast_sectors);
+			count_deep(&t->fast_sectors, bio_sectors(bio), 1);
 		bio_set_dev(bio, t->fast->bdev);
 		bio->bi_iter.bi_sector = ht_slot_sector(geo, io->slot) + io->from;
 		return DM_MAPIO_REMAPPED;
@@ -221,7 +228,7 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 		if (io->op == HT_REQ_READ) {
 			io->flags |= HT_IO_READING;
 			atomic_inc(&t->bulk_reads);
-			atomic_add(bio_sectors(bio), &t->bulk_sectors);
+			count_deep(&t->bulk_sectors, bio_sectors(bio), 1);
 		} else {
 			io->flags |= HT_IO_HELD;
 			ht_blank_clear(t, io->extent, io->count);
@@ -251,6 +258,45 @@ static int execute(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	}
 }
 
+/* Decides and executes in one step what lies in one extent and needs nothing more than its slot. */
+static bool map_hit(struct ht_tier *t, struct bio *bio, struct ht_io *io, bool read)
+{
+	const u32 whole = ht_extent_sectors(&t->map.geo);
+	const u32 extent = bio->bi_iter.bi_sector >> t->map.geo.extent_shift;
+	const u32 from = bio->bi_iter.bi_sector & (whole - 1);
+	const u32 to = from + bio_sectors(bio);
+	struct ht_hit hit = ht_hit_units(from, to);
+	struct ht_lock_shard *shard;
+	unsigned long flags;
+	bool begun;
+
+	if (to > whole || (io->flags & HT_IO_FUA))
+		return false;
+	shard = ht_shard_lock(t, extent, &flags);
+	begun = likely(!shard->staged) &&
+		ht_hit_begin(&t->map, extent, read, read && prefers_home(t, to - from), &hit);
+	if (likely(begun))
+		io->klass = t->map.slots[hit.slot].klass;
+	ht_shard_unlock(shard, flags);
+	if (unlikely(!begun))
+		return false;
+
+	io->hit = hit;
+	io->shard = shard;
+	io->flags = HT_IO_HELD | HT_IO_HIT;
+	io->extent = extent;
+	io->count = 1;
+	io->slot = hit.slot;
+	io->from = from;
+	io->to = to;
+	io->verdict = HT_DO_FAST;
+	if (read)
+		count_deep(&t->fast_sectors, to - from, 1);
+	bio_set_dev(bio, t->fast->bdev);
+	bio->bi_iter.bi_sector = ht_slot_sector(&t->map.geo, hit.slot) + from;
+	return true;
+}
+
 int ht_io_map(struct ht_tier *t, struct bio *bio)
 {
 	struct ht_io *io = dm_per_bio_data(bio, sizeof(*io));
@@ -262,8 +308,8 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 	io->tried = false;
 	io->klass = 0;
 	io->outcome = HINTIER_IO_FAST;
-	io->iter = bio->bi_iter;
 	bio->bi_iter.bi_sector = dm_target_offset(t->ti, bio->bi_iter.bi_sector);
+	io->iter = bio->bi_iter;
 
 	switch (bio_op(bio)) {
 	case REQ_OP_READ:
@@ -287,6 +333,8 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 		return DM_MAPIO_SUBMITTED;
 	}
 
+	if (io->op != HT_REQ_ZEROES && map_hit(t, bio, io, io->op == HT_REQ_READ))
+		return DM_MAPIO_REMAPPED;
 	sectors = decide(t, bio, io);
 	if (sectors < bio_sectors(bio))
 		dm_accept_partial_bio(bio, sectors);
@@ -405,7 +453,7 @@ static void note_end(struct ht_tier *t, struct ht_io *io)
 		ht_blank_clear(t, io->extent, io->count);
 		ht_count(t, HINTIER_C_BULK_WRITE_BYTES, bytes);
 	} else if (io->op == HT_REQ_READ) {
-		atomic_sub(bytes >> SECTOR_SHIFT, &t->fast_sectors);
+		count_deep(&t->fast_sectors, bytes >> SECTOR_SHIFT, -1);
 	} else {
 		ht_count(t, HINTIER_C_FAST_WRITE_BYTES, bytes);
 	}
@@ -415,7 +463,7 @@ static void end_reading(struct ht_tier *t, struct ht_io *io)
 {
 	if (io->stream != HT_NIL)
 		ht_stage_landed(t, io);
-	atomic_sub(io->iter.bi_size >> SECTOR_SHIFT, &t->bulk_sectors);
+	count_deep(&t->bulk_sectors, io->iter.bi_size >> SECTOR_SHIFT, -1);
 	if (atomic_dec_and_test(&t->bulk_reads) && READ_ONCE(t->held_back))
 		ht_worker_kick(t);
 }
@@ -482,7 +530,7 @@ static int end_request(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk
 		note_end(t, io);
 		end_all(t, io, ok);
 	}
-	io->flags &= ~(HT_IO_READING | HT_IO_HELD);
+	io->flags &= ~(HT_IO_READING | HT_IO_HELD | HT_IO_HIT);
 	if (likely(ok && !e.fua))
 		return DM_ENDIO_DONE;
 	return follow(t, bio, io, &e, status);
@@ -502,7 +550,44 @@ static void go_on(struct ht_tier *t, struct bio *bio, struct ht_io *io)
 	ht_park_retry(t, bio);
 }
 
-int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
+static noinline void end_hit_slowly(struct ht_tier *t, const struct ht_io *io)
+{
+	struct ht_request req = {
+		.op = io->op, .extent = io->extent, .from = io->from, .to = io->to,
+	};
+
+	end_one(t, &req, io->slot, HT_DO_FAST, true);
+}
+
+/* The end of what map_hit() has let through, if it met with nothing but success. */
+static bool end_hit(struct ht_tier *t, struct ht_io *io, bool read)
+{
+	unsigned long flags;
+	bool ended;
+
+	/* Before the hold is given back, as note_end() has to. */
+	if (read)
+		count_deep(&t->fast_sectors, io->to - io->from, -1);
+	else if (likely(t->map.mode < HINTIER_MODE_BYPASS))
+		ht_count(t, HINTIER_C_FAST_WRITE_BYTES, io->iter.bi_size);
+	else
+		return false;
+	spin_lock_irqsave(&io->shard->lock, flags);
+	ended = ht_hit_end(&t->map, read, &io->hit);
+	spin_unlock_irqrestore(&io->shard->lock, flags);
+	if (unlikely(!ended))
+		end_hit_slowly(t, io);
+	if (read)
+		ht_account(t, HINTIER_OP_READ, HINTIER_IO_FAST, io->klass, io->iter.bi_sector,
+			   io->iter.bi_size, io->start);
+	else
+		ht_account(t, HINTIER_OP_WRITE, HINTIER_IO_FAST, io->klass, io->iter.bi_sector,
+			   io->iter.bi_size, io->start);
+	return true;
+}
+
+static noinline int end_any(struct ht_tier *t, struct bio *bio, struct ht_io *io,
+			    blk_status_t *status)
 {
 	if (io->op == HT_REQ_DISCARD)
 		ht_discard_end(t, io, status);
@@ -518,4 +603,11 @@ int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t
 		return DM_ENDIO_INCOMPLETE;
 	}
 	return DM_ENDIO_DONE;
+}
+
+int ht_io_end(struct ht_tier *t, struct bio *bio, struct ht_io *io, blk_status_t *status)
+{
+	if (likely((io->flags & HT_IO_HIT) && !*status && end_hit(t, io, io->op == HT_REQ_READ)))
+		return DM_ENDIO_DONE;
+	return end_any(t, bio, io, status);
 }

@@ -23,6 +23,7 @@
 #include "core/engine.h"
 #include "core/fate.h"
 #include "core/format.h"
+#include "core/hit.h"
 #include "core/lost.h"
 #include "core/move.h"
 #include "core/pair.h"
@@ -60,6 +61,10 @@ struct ht_io {
 			u32 stream; /* of a read from bulk, see stage.c */
 			u32 stream_number;
 		};
+		struct {
+			struct ht_lock_shard *shard; /* with HT_IO_HIT */
+			struct ht_hit hit;
+		};
 	};
 	u64 start;              /* ns */
 	u32 extent;             /* first one */
@@ -68,11 +73,11 @@ struct ht_io {
 	u32 left;               /* sectors of the bio behind this piece */
 	u16 from;               /* sectors: first extent from here, last one up to there */
 	u16 to;
+	u16 flags;              /* HT_IO_* */
 	u8 op;                  /* enum ht_request_op */
 	u8 verdict;             /* enum ht_verdict */
 	u8 outcome;             /* enum hintier_outcome */
 	u8 klass;
-	u8 flags;
 	bool tried;             /* failed on fast, and asks whether fast is still there */
 };
 
@@ -84,6 +89,7 @@ struct ht_io {
 #define HT_IO_FUA (1U << 5)        /* came with FUA: a device without a cache strips it off the bio */
 #define HT_IO_FROM_HOME (1U << 6) /* fast has failed to read what home has, too */
 #define HT_IO_NO_STAGE (1U << 7)   /* what was read ahead for it was no good */
+#define HT_IO_HIT (1U << 8)        /* HT_IO_HELD, by ht_hit_begin() */
 
 #define HT_DO_STAGED 0xff          /* a verdict of stage.c, beside enum ht_verdict */
 
@@ -411,7 +417,27 @@ static inline void ht_count(struct ht_tier *t, enum hintier_counter which, u64 n
 	this_cpu_add(t->dev->stats->s.counters[which], n);
 }
 
-void ht_account(struct ht_tier *t, enum hintier_op op, u8 outcome, u8 klass, sector_t sector,
-		u32 bytes, u64 start);
+/* Latencies are told in powers of two, the first of which is 512 ns. */
+static inline u32 ht_latency_bucket(u64 ns)
+{
+	u32 log2 = fls64(ns);
+
+	return log2 <= 9 ? 0 : min(log2 - 9, HINTIER_LATENCY_BUCKETS - 1U);
+}
+
+/* A request, or one part of it, has ended. Inline: it is a part of every hit. */
+static inline void ht_account(struct ht_tier *t, enum hintier_op op, u8 outcome, u8 klass,
+			      sector_t sector, u32 bytes, u64 start)
+{
+	struct ht_stats __percpu *stats = &t->dev->stats->s;
+	struct ht_io_stat __percpu *io = &stats->io[op][outcome][klass];
+	u64 latency = ktime_get_ns() - start;
+
+	this_cpu_inc(io->count);
+	this_cpu_add(io->bytes, bytes);
+	this_cpu_inc(stats->latency[op][outcome][ht_latency_bucket(latency)]);
+	trace_hintier_io(t->dev->devt, op, outcome, klass, (u64)sector << SECTOR_SHIFT, bytes,
+			 latency);
+}
 
 #endif
