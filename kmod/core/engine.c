@@ -10,6 +10,7 @@
 #include "engine.h"
 
 /* Second chances in one decision: bounds the time under the lock. */
+#define AHEAD 2                 /* eighths of the reserve, evicted ahead of need */
 #define ROTATIONS 32
 
 /* The same for each of many lists. */
@@ -417,7 +418,8 @@ bool ht_engine_wants_commit(const struct ht_engine *engine)
 	u32 reserve = ht_engine_reserve(engine);
 	u32 free = engine->count[HT_LIST_FREE], empty = engine->count[HT_LIST_EMPTY];
 
-	return free < reserve && empty && (empty >= reserve / 4 || free < reserve / 8);
+	/* A promotion wants one more than the reserve; nothing is evicted ahead of need beyond AHEAD. */
+	return free <= reserve && empty && (empty >= reserve / 8 * AHEAD || free < reserve / 8);
 }
 
 /* May another destage start? Demand reads on bulk make room only when slots run out. */
@@ -529,7 +531,7 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 	engine->second = now->second;
 	engine->ruled = ht_values_rule(engine->values, now->now);
 	/* Ahead of need: a little more than the reserve, so that promotions find room. */
-	if (ht_engine_clean(engine) && pool_short(engine, 2))
+	if (ht_engine_clean(engine) && pool_short(engine, AHEAD))
 		work = find_victim(engine, now->now, ret_slot);
 	if (work != HT_WORK_NONE)
 		return work;
