@@ -244,6 +244,8 @@ int ht_stage_tell(struct ht_tier *t, u64 owner, const struct hintier_hint *hint)
 	if (r)
 		return r;
 	spin_lock_irq(&stage->lock);
+	if (hint->flags & HINTIER_FLAG_RESTART)
+		ht_streams_untell(&stage->streams, owner, hint->cookie);
 	r = ht_streams_tell(&stage->streams, owner, hint->cookie, hint->source,
 			    hint->offset >> SECTOR_SHIFT,
 			    (hint->offset + hint->length) >> SECTOR_SHIFT, hint->depth, ht_stage_ticks());

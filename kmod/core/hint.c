@@ -34,6 +34,7 @@ static const struct rule {
 	},
 	[HINTIER_VERB_SEQUENCE] = {
 		.known = true,
+		.flags = HINTIER_FLAG_RESTART,
 		.access = HINTIER_ACCESS_ADVISE,
 	},
 	[HINTIER_VERB_PIN] = {

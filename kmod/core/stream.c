@@ -434,6 +434,14 @@ int ht_streams_tell(struct ht_streams *all, u64 owner, u64 cookie, u16 source, u
 	return 0;
 }
 
+void ht_streams_untell(struct ht_streams *all, u64 owner, u64 cookie)
+{
+	struct ht_stream *s = find_told(all, owner, cookie);
+
+	if (s)
+		end_stream(all, s);
+}
+
 bool ht_streams_end(struct ht_streams *all, u64 owner, u32 now, u32 found_for, u32 told_for)
 {
 	bool any = false;

@@ -131,6 +131,9 @@ bool ht_streams_owns(const struct ht_streams *all, const struct ht_piece *piece)
 int ht_streams_tell(struct ht_streams *all, u64 owner, u64 cookie, u16 source, u64 from, u64 to,
 		    u32 window, u32 now);
 
+/* Ends what this owner told under this cookie, if anything. */
+void ht_streams_untell(struct ht_streams *all, u64 owner, u64 cookie);
+
 /* Ends what this owner told, or with 0 what was not read for so long. True if anything ended. */
 bool ht_streams_end(struct ht_streams *all, u64 owner, u32 now, u32 found_for, u32 told_for);
 

@@ -87,6 +87,7 @@ enum hintier_verb {
 #define HINTIER_FLAG_TOUCH (1U << 0)    /* CLASSIFY: counts as an access */
 #define HINTIER_FLAG_VOLATILE (1U << 1) /* CLASSIFY: its owner can recompute it */
 #define HINTIER_FLAG_STAGE (1U << 2)    /* FETCH: to RAM, see below */
+#define HINTIER_FLAG_RESTART (1U << 3)  /* SEQUENCE: forget what was told under this cookie before */
 
 /*
  * One hint.
@@ -114,7 +115,8 @@ enum hintier_verb {
  * The target reads it ahead into RAM, from both devices at once, by at most `depth` units that
  * have not been read yet (0: as many as help, up to 16 MiB), at the reader's pace. It stops, and
  * forgets what was not read, when nothing has been read for 30 s, when the descriptor is closed,
- * and when the tier is suspended. ENOSPC: more than 48 sequences or 32768 ranges at once, or a
+ * when the tier is suspended, and when the cookie is used again with FLAG_RESTART: give each
+ * reader its own cookie, and say so whenever it begins anew. ENOSPC: more than 48 sequences or 32768 ranges at once, or a
  * tier without a stage. A read that finds nothing there is an ordinary read.
  *
  * `epoch` is the write epoch (HINTIER_IOC_EPOCH) taken before the file was mapped to

@@ -265,6 +265,23 @@ TEST(Sequence, RefusesWhatIsNoRangeAndWhatDoesNotFit) {
     EXPECT_EQ(s.tell(0, 8), -ENOSPC);
 }
 
+TEST(Sequence, BeginsAnewWhenItsTellerSaysSo) {
+    Streams s;
+    ASSERT_EQ(s.tell(0, 2 * WHOLE), 0);
+    ASSERT_EQ(s.tell(8 * WHOLE, 9 * WHOLE, 2), 0);
+    ASSERT_FALSE(s.ahead().empty());
+    ht_streams_untell(&s.all, 7, 3);
+    ht_streams_untell(&s.all, 8, 1);
+    EXPECT_EQ(s.all.active, 2U) << "another cookie, another owner";
+    ht_streams_untell(&s.all, 7, 1);
+    EXPECT_EQ(s.all.active, 1U);
+    ASSERT_EQ(s.tell(20 * WHOLE, 21 * WHOLE), 0);
+    const auto pieces = s.ahead();
+    ASSERT_FALSE(pieces.empty());
+    for (const ht_piece& p : pieces)
+        EXPECT_EQ(p.extent, 20U);
+}
+
 TEST(Sequence, EndsWithItsTellerOnly) {
     Streams s;
     s.tell(0, WHOLE, 1, 0, 7);
