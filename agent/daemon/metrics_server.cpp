@@ -18,6 +18,9 @@
 #include "agent/base/task.hpp"
 #include "agent/daemon/http.hpp"
 
+// gcc 12 sees Asio's operator new of a coroutine's frame, which it inlines, and not its delete.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 namespace hintier {
 
 namespace {
