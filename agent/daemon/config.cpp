@@ -262,7 +262,11 @@ void read_reaper(Table in, ReaperRule::Config& ret) {
 }
 
 void read_chain(Table in, ChainRule::Config& ret) {
+    std::string to = ret.to_fast ? "fast" : "stage";
     in.flag("enabled", ret.enabled);
+    in.text("to", to);
+    ret.to_fast = to == "fast";
+    if (to != "fast" && to != "stage") in.check(failure(R"(to is "stage" or "fast")"));
     in.number("trigger", ret.trigger);
     in.number("window", ret.window);
     in.number("deep_readers", ret.deep_readers);

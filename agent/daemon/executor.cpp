@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t max_last_hints = 65'536;
 
+// Of no fetch: these have a reason in their highest byte. One sequence a reader.
+constexpr std::uint64_t sequence_cookie = 1ULL << 32;
+
 } // namespace
 
 hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t cookie) {
@@ -30,6 +33,12 @@ hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t coo
         hint.verb = HINTIER_VERB_FETCH;
         hint.cookie = cookie;
         hint.deadline_ms = advice.deadline_ms;
+        break;
+    case Advice::Verb::sequence:
+        hint.verb = HINTIER_VERB_SEQUENCE;
+        hint.cookie = sequence_cookie | advice.reader;
+        hint.flags = advice.restart ? HINTIER_FLAG_RESTART : 0;
+        hint.depth = 0; // as much as helps
         break;
     }
     return hint;
@@ -98,8 +107,10 @@ void Executor::prepare(const Advice& advice, Nanos now) {
     }
     const FileRanges& file = **found;
     std::vector<hintier_hint>& hints = hints_[file.tier];
+    const std::size_t first = hints.size();
     for (const Range& range : file.ranges) {
         hints.push_back(to_hint(advice, range, next_cookie(advice.reason)));
+        if (hints.size() > first + 1) hints.back().flags &= ~HINTIER_FLAG_RESTART;
     }
     switch (advice.verb) {
     case Advice::Verb::classify:
@@ -111,6 +122,9 @@ void Executor::prepare(const Advice& advice, Nanos now) {
         break;
     case Advice::Verb::fetch:
         ++counts_.fetched;
+        break;
+    case Advice::Verb::sequence:
+        ++counts_.led;
         break;
     }
 }

@@ -235,6 +235,7 @@ Result<Json> Agent::status() {
         {"restore", {{"bytes_per_s", static_cast<std::uint64_t>(restore_.bytes_per_second())}}},
         {"chain",
          {{"fetched", done.fetched},
+          {"led", done.led},
           {"left_alone", planner_.chain.left_alone()},
           {"paused", planner_.chain.paused(now)},
           {"useful", planner_.chain.score().useful()},
@@ -312,7 +313,7 @@ Result<Json> Agent::explain(std::string_view file) {
     json["why"] = std::string(describe(hint.reason));
     if (hint.reason != Reason::none) {
         const auto ago = std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - hint.at);
-        json["hint"] = {{"verb", hint.verb == Advice::Verb::fetch ? "fetch" : "classify"},
+        json["hint"] = {{"verb", std::string(describe(hint.verb))},
                         {"reason", std::string(describe(hint.reason))},
                         {"ago_s", ago.count()}};
     }

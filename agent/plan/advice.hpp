@@ -31,7 +31,7 @@ enum class Reason : std::uint16_t {
 std::string_view describe(Reason reason);
 
 struct Advice {
-    enum class Verb : std::uint8_t { classify, fetch };
+    enum class Verb : std::uint8_t { classify, fetch, sequence };
     Verb verb = Verb::classify;
     std::uint8_t klass = HINTIER_CLASS_KV;
     std::uint16_t group = 0;
@@ -40,7 +40,11 @@ struct Advice {
     std::uint64_t object = 0;
     Place place{};
     std::uint32_t deadline_ms = 0; // fetch: from now; 0: as soon as possible
+    std::uint32_t reader = 0;      // sequence: the process that reads
+    bool restart = false;          // sequence: it goes another way than it was told to
 };
+
+std::string_view describe(Advice::Verb verb);
 
 // A file to unlink, if `name` in `place.directory` still is `place.file`.
 struct Reap {

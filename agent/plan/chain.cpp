@@ -38,24 +38,39 @@ void ChainRule::observe(const World& world, const Change& change, Nanos now, Pla
         ++left_alone_;
         return;
     }
-    fetch_from(world, first, asked ? Reason::chain_asked : Reason::chain_opened, now, plan);
+    fetch_from(world, change.pid, first, asked ? Reason::chain_asked : Reason::chain_opened, now,
+               plan);
 }
 
-void ChainRule::fetch_from(const World& world, ObjectIndex first, Reason reason, Nanos now,
-                           Plan& plan) {
+// Is what begins at `first` a part of what was told, or does it continue it?
+bool ChainRule::goes_on(const World& world, const Lead& lead, ObjectIndex first) const {
+    const Object& object = world.object(first);
+    return ahead_.contains(object.id) || object.before == lead.last;
+}
+
+void ChainRule::fetch_from(const World& world, std::uint32_t pid, ObjectIndex first, Reason reason,
+                           Nanos now, Plan& plan) {
     ObjectIndex index = first;
     const std::uint32_t most = window();
+    Lead& lead = leads_[pid];
+    bool restart = !goes_on(world, lead, first);
+    lead.at = now;
     for (std::uint32_t step = 0; step < most && index != no_object; ++step) {
         const Object& object = world.object(index);
         if (ahead_.size() >= most) return;
         if (!object.places.empty() && ahead_.try_emplace(object.id, now).second) {
             const Place& place = object.places.front();
-            plan.advice.push_back({.verb = Advice::Verb::fetch,
+            plan.advice.push_back({.verb = config_.to_fast ? Advice::Verb::fetch
+                                                          : Advice::Verb::sequence,
                                    .group = world.roots()[place.root].group,
                                    .reason = reason,
                                    .depth = object.depth,
                                    .object = object.id,
-                                   .place = place});
+                                   .place = place,
+                                   .reader = pid,
+                                   .restart = restart});
+            restart = false;
+            lead.last = object.id;
             ++fetched_;
         }
         index = world.after(index);
@@ -66,6 +81,8 @@ void ChainRule::tick(Nanos now) {
     if (now - forgot_ < config_.forget_after / 4) return;
     forgot_ = now;
     std::erase_if(ahead_, [&](const auto& one) { return now - one.second > config_.forget_after; });
+    std::erase_if(leads_,
+                  [&](const auto& one) { return now - one.second.at > config_.forget_after; });
 }
 
 void ChainRule::outcome(hintier_fetch how, Nanos now) {

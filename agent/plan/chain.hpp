@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule: when the first objects of a known chain are looked up or opened, what follows is fetched
-// in order, a bounded window ahead of the reader.
+// Rule: when the first objects of a known chain are looked up or opened, what follows is told to
+// the kernel in order (which reads it ahead into RAM at the reader's pace) or fetched to fast, a
+// bounded window ahead of the reader.
 //
 // In public traces, following the most recent successor from the second looked-up object (or the
 // first one read) covers 98-99.8 % of what a request goes on to read. It is of no use to readers
@@ -20,11 +21,12 @@ public:
 
     struct Config {
         bool enabled = true;
+        bool to_fast = false;           // else read ahead into RAM
         std::uint32_t trigger = 2;      // looked up in a row; one root is shared by all chats
-        std::uint32_t window = 16;      // objects fetched and not opened yet
+        std::uint32_t window = 16;      // objects told and not opened yet
         std::uint32_t deep_readers = 8; // threads that read at once and need no help; 0: help all
         Nanos readers_within = 1s;      // "at once"
-        Nanos forget_after = 10s;       // fetched and not opened: the reader went another way
+        Nanos forget_after = 10s;       // told and not opened: the reader went another way
         std::uint32_t min_useful = 50;  // percent of fetches, by the kernel's outcomes
         Nanos pause = 60s;              // when fewer were
 
@@ -45,10 +47,19 @@ public:
     std::uint64_t left_alone() const { return left_alone_; }
 
 private:
-    void fetch_from(const World& world, ObjectIndex first, Reason reason, Nanos now, Plan& plan);
+    // Where one process is led.
+    struct Lead {
+        std::uint64_t last = 0; // object told last
+        Nanos at{};
+    };
+
+    void fetch_from(const World& world, std::uint32_t pid, ObjectIndex first, Reason reason,
+                    Nanos now, Plan& plan);
+    bool goes_on(const World& world, const Lead& lead, ObjectIndex first) const;
 
     Config config_;
     std::unordered_map<std::uint64_t, Nanos> ahead_; // object → when it was asked for
+    std::unordered_map<std::uint32_t, Lead> leads_;  // by process
     Nanos paused_until_{};
     Nanos forgot_{};
     Score score_;

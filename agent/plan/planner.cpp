@@ -33,6 +33,18 @@ std::string_view describe(Reason reason) {
     return "unknown";
 }
 
+std::string_view describe(Advice::Verb verb) {
+    switch (verb) {
+    case Advice::Verb::classify:
+        return "classify";
+    case Advice::Verb::fetch:
+        return "fetch";
+    case Advice::Verb::sequence:
+        return "sequence";
+    }
+    return "unknown";
+}
+
 void Planner::observe(const World& world, const Change& change, Nanos now, bool at_start) {
     classify.observe(world, change, now, at_start, plan);
     chain.observe(world, change, now, plan);

@@ -25,7 +25,7 @@ Builder chain(std::uint64_t n) {
 std::vector<std::uint64_t> fetched(const Plan& plan) {
     std::vector<std::uint64_t> objects;
     for (const Advice& advice : plan.advice) {
-        EXPECT_EQ(advice.verb, Advice::Verb::fetch);
+        EXPECT_EQ(advice.verb, Advice::Verb::sequence);
         objects.push_back(advice.object);
     }
     return objects;
@@ -51,6 +51,48 @@ TEST(Chain, FirstOpenFetchesWhatFollows) {
     Plan plan;
     rule.observe(b.world, b.open(1, 11), b.now, plan);
     EXPECT_EQ(fetched(plan), (std::vector<std::uint64_t>{2, 3, 4}));
+}
+
+TEST(Chain, ReaderIsToldToBeginAnewOnlyWhenItDoes) {
+    Builder b = chain(6);
+    ChainRule rule({.window = 2});
+    Plan plan;
+    const auto restarts = [&] {
+        std::vector<bool> all;
+        for (const Advice& advice : plan.advice) {
+            EXPECT_EQ(advice.reader, b.pid);
+            all.push_back(advice.restart);
+        }
+        plan.clear();
+        return all;
+    };
+    rule.observe(b.world, b.open(1, 11), b.now, plan);
+    EXPECT_EQ(restarts(), (std::vector<bool>{true, false}));
+    rule.observe(b.world, b.open(2, 12), b.now, plan);
+    EXPECT_EQ(restarts(), (std::vector<bool>{false}));
+    rule.observe(b.world, b.open(3, 13), b.now, plan);
+    rule.observe(b.world, b.open(4, 14), b.now, plan);
+    EXPECT_EQ(restarts(), (std::vector<bool>{false, false})) << "the whole of what was told is read";
+    for (std::uint64_t i = 21; i <= 23; ++i)
+        b.write(i, 10 + i);
+    b.now += 1s;
+    for (std::uint64_t i = 21; i <= 23; ++i)
+        b.lookup(i);
+    b.now += 1s;
+    rule.observe(b.world, b.open(5, 15), b.now, plan);
+    rule.observe(b.world, b.open(6, 16), b.now, plan);
+    plan.clear();
+    rule.observe(b.world, b.open(21, 31), b.now, plan);
+    EXPECT_EQ(restarts(), (std::vector<bool>{true, false}));
+}
+
+TEST(Chain, FetchesToFastWhenToldTo) {
+    Builder b = chain(3);
+    ChainRule rule({.to_fast = true});
+    Plan plan;
+    rule.observe(b.world, b.open(1, 11), b.now, plan);
+    ASSERT_EQ(plan.advice.size(), 2U);
+    EXPECT_EQ(plan.advice.front().verb, Advice::Verb::fetch);
 }
 
 TEST(Chain, WindowSlidesWithTheReader) {
