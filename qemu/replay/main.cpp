@@ -85,6 +85,7 @@ struct RunCommand {
     RunOptions options;
     DeviceModel device;
     bool buffered = false, always_restore = false;
+    std::uint32_t page_tokens = kBlockTokens;
 
     void add_common(CLI::App& command) {
         command.add_option("--plan", plan, "file made by 'ht_replay plan'")->required();
@@ -110,8 +111,17 @@ struct RunCommand {
                         "tell the agent of session ends instead of removing files");
         run->add_option("--at-mark", options.at_mark, "shell command run when figures begin");
         run->add_flag("--buffered", buffered, "without O_DIRECT, for file systems that refuse it");
+        run->add_option("--page-tokens", page_tokens,
+                        "tokens of a file, below 512: files as SGLang's file backend has them")
+            ->check(CLI::Range(1u, kBlockTokens));
+        run->add_option("--scale", options.tier.shape.scale,
+                        "a file has this part of its bytes; 1 or 61");
         run->callback([this] {
             options.tier.direct = !buffered;
+            options.tier.shape.pages = kBlockTokens / page_tokens;
+            if (kBlockTokens % page_tokens || !options.tier.shape.valid())
+                throw std::runtime_error("--page-tokens and --scale: a file must be whole 4 KiB, "
+                                         "and pages must fill a block of 512 tokens");
             options.point.may_recompute = !always_restore;
             emit(hintier::replay::run(load_plan(plan), options), out);
         });

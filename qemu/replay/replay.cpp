@@ -80,7 +80,7 @@ private:
 
 Pool<BlockId> Replay::make_writers() {
     const auto work = [this] {
-        return [this, buffer = std::make_shared<ObjectBuffer>()](BlockId block) {
+        return [this, buffer = std::make_shared<ObjectBuffer>(tier_.shape().file_bytes())](BlockId block) {
             const bool written = tier_.store(block, *buffer) == StoreResult::written;
             inbox_.post({written ? Done::Kind::stored : Done::Kind::skipped, block});
         };
@@ -90,7 +90,7 @@ Pool<BlockId> Replay::make_writers() {
 
 Pool<BlockId> Replay::make_readers() {
     const auto work = [this] {
-        return [this, buffer = std::make_shared<ObjectBuffer>()](BlockId block) {
+        return [this, buffer = std::make_shared<ObjectBuffer>(tier_.shape().file_bytes())](BlockId block) {
             switch (tier_.load(block, *buffer)) {
             case LoadResult::right:
                 inbox_.post({Done::Kind::loaded, block});
@@ -293,6 +293,7 @@ nlohmann::ordered_json Replay::run() {
         fire(now);
     }
     Report report;
+    report.block_bytes = tier_.shape().block_bytes();
     report.counts = counts(now).since(mark_);
     report.latest_event = latest_;
     report.dram_peak_blocks = server_.dram().peak();

@@ -36,6 +36,7 @@ struct Counts {
 };
 
 struct Report {
+    std::uint64_t block_bytes = kObjectBytes; // on the tier
     Counts counts;
     Time latest_event = 0; // how late the server's thread came to an arrival, at worst
     std::uint64_t dram_peak_blocks = 0;

@@ -39,12 +39,13 @@ private:
 
 } // namespace
 
-// A huge page each: physically contiguous, so a request is a handful of segments, not 144.
-ObjectBuffer::ObjectBuffer() {
-    data_ = static_cast<unsigned char*>(std::aligned_alloc(kHugePage, kHugePage));
+// Huge pages: physically contiguous, so a request is a handful of segments, not 144.
+ObjectBuffer::ObjectBuffer(std::size_t bytes) : units_(bytes / kUnit) {
+    const std::size_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    data_ = static_cast<unsigned char*>(std::aligned_alloc(kHugePage, whole));
     if (!data_) throw std::bad_alloc();
-    madvise(data_, kHugePage, MADV_HUGEPAGE); // advice only
-    for (std::size_t unit = 0; unit < kUnits; unit++)
+    madvise(data_, whole, MADV_HUGEPAGE); // advice only
+    for (std::size_t unit = 0; unit < units_; unit++)
         std::memcpy(data_ + unit * kUnit, kMarker.data(), kMarker.size());
     clear_tags();
 }
@@ -57,29 +58,28 @@ std::uint64_t* ObjectBuffer::tag_at(std::size_t unit) const {
     return reinterpret_cast<std::uint64_t*>(data_ + unit * kUnit + kMarker.size());
 }
 
-void ObjectBuffer::fill(BlockId block) {
-    std::uint64_t tag = hash_of(block);
-    for (std::size_t unit = 0; unit < kUnits; unit++, tag += kTagStep)
-        *tag_at(unit) = tag;
+void ObjectBuffer::fill(std::uint64_t hash) {
+    for (std::size_t unit = 0; unit < units_; unit++, hash += kTagStep)
+        *tag_at(unit) = hash;
 }
 
 void ObjectBuffer::clear_tags() {
-    for (std::size_t unit = 0; unit < kUnits; unit++)
+    for (std::size_t unit = 0; unit < units_; unit++)
         *tag_at(unit) = 0;
 }
 
-bool ObjectBuffer::matches(BlockId block) const {
-    std::uint64_t tag = hash_of(block), marker, wrong = 0;
+bool ObjectBuffer::matches(std::uint64_t hash) const {
+    std::uint64_t marker, wrong = 0;
     std::memcpy(&marker, kMarker.data(), sizeof(marker));
-    for (std::size_t unit = 0; unit < kUnits; unit++, tag += kTagStep)
-        wrong |= (tag_at(unit)[0] ^ tag) | (tag_at(unit)[-1] ^ marker);
+    for (std::size_t unit = 0; unit < units_; unit++, hash += kTagStep)
+        wrong |= (tag_at(unit)[0] ^ hash) | (tag_at(unit)[-1] ^ marker);
     return wrong == 0;
 }
 
 Tier::Tier(Options options) : options_(std::move(options)) {
     root_fd_ = open(options_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root_fd_ < 0) fail("cannot open tier directory", options_.root.c_str());
-    for (unsigned i = 0; i < 256; i++) {
+    for (unsigned i = 0; i < 256 && !in_pages(); i++) {
         char dir[] = "x00/y0_g0";
         dir[0] = hex_digit(i >> 4);
         dir[4] = hex_digit(i);
@@ -94,55 +94,90 @@ Tier::~Tier() {
     close(root_fd_);
 }
 
+// As a server asks that counts on all of it.
 bool Tier::exists(BlockId block) const {
-    return faccessat(root_fd_, BlockPath(block).c_str(), F_OK, 0) == 0;
+    const auto there = [&](const char* path) { return faccessat(root_fd_, path, F_OK, 0) == 0; };
+    if (!in_pages()) return there(BlockPath(block).c_str());
+    for (std::uint32_t page = 0; page < shape().pages; page++)
+        if (!there(PagePath(block, page).c_str())) return false;
+    return true;
 }
 
-StoreResult Tier::store(BlockId block, ObjectBuffer& buffer) const {
-    const BlockPath path(block);
-    if (faccessat(root_fd_, path.c_str(), F_OK, 0) == 0) return StoreResult::skipped;
-    char temporary[BlockPath::kLength + 16];
-    std::memcpy(temporary, path.c_str(), BlockPath::kLength);
-    std::memcpy(temporary + BlockPath::kLength, "_00000000.tmp", 14);
-    for (unsigned i = 0; i < 8; i++)
-        temporary[BlockPath::kLength + 1 + i] = hex_digit(block >> (28 - 4 * i));
-
+bool Tier::store_file(const char* path, const char* temporary, std::uint64_t hash,
+                      ObjectBuffer& buffer) const {
+    if (faccessat(root_fd_, path, F_OK, 0) == 0) return false;
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | (options_.direct ? O_DIRECT : 0);
     {
         const Fd fd(openat(root_fd_, temporary, flags, 0644));
         if (fd.get() < 0) fail("cannot create", temporary);
-        buffer.fill(block);
-        const ssize_t written = pwrite(fd.get(), buffer.data(), kObjectBytes, 0);
-        if (written != static_cast<ssize_t>(kObjectBytes)) {
+        buffer.fill(hash);
+        const ssize_t written = pwrite(fd.get(), buffer.data(), buffer.bytes(), 0);
+        if (written != static_cast<ssize_t>(buffer.bytes())) {
             if (written >= 0) errno = ENOSPC; // a short write to a new file means a full device
             fail("cannot write", temporary);
         }
     }
-    if (renameat(root_fd_, temporary, root_fd_, path.c_str()) < 0) fail("cannot rename", temporary);
-    return StoreResult::written;
+    if (renameat(root_fd_, temporary, root_fd_, path) < 0) fail("cannot rename", temporary);
+    return true;
+}
+
+StoreResult Tier::store(BlockId block, ObjectBuffer& buffer) const {
+    bool written = false;
+    if (in_pages()) {
+        for (std::uint32_t page = 0; page < shape().pages; page++) {
+            const PagePath path(block, page);
+            const std::string temporary = fmt::format("{}.tmp.1.1.{:08x}", path.c_str(), block);
+            written |= store_file(path.c_str(), temporary.c_str(), hash_of(block, page), buffer);
+        }
+    } else {
+        const BlockPath path(block);
+        char temporary[BlockPath::kLength + 16];
+        std::memcpy(temporary, path.c_str(), BlockPath::kLength);
+        std::memcpy(temporary + BlockPath::kLength, "_00000000.tmp", 14);
+        for (unsigned i = 0; i < 8; i++)
+            temporary[BlockPath::kLength + 1 + i] = hex_digit(block >> (28 - 4 * i));
+        written = store_file(path.c_str(), temporary, hash_of(block), buffer);
+    }
+    return written ? StoreResult::written : StoreResult::skipped;
+}
+
+LoadResult Tier::load_file(const char* path, std::uint64_t hash, ObjectBuffer& buffer) const {
+    const int flags = O_RDONLY | O_CLOEXEC | (options_.direct ? O_DIRECT : 0);
+    const Fd fd(openat(root_fd_, path, flags));
+    if (fd.get() < 0) {
+        if (errno == ENOENT) return LoadResult::missing;
+        fail("cannot open", path);
+    }
+    buffer.clear_tags();
+    iovec part{buffer.data(), buffer.bytes()};
+    const ssize_t got = preadv(fd.get(), &part, 1, 0);
+    if (got < 0) fail("cannot read", path);
+    return got == static_cast<ssize_t>(buffer.bytes()) && buffer.matches(hash) ? LoadResult::right
+                                                                               : LoadResult::wrong;
 }
 
 LoadResult Tier::load(BlockId block, ObjectBuffer& buffer) const {
-    const BlockPath path(block);
-    const int flags = O_RDONLY | O_CLOEXEC | (options_.direct ? O_DIRECT : 0);
-    const Fd fd(openat(root_fd_, path.c_str(), flags));
-    if (fd.get() < 0) {
-        if (errno == ENOENT) return LoadResult::missing;
-        fail("cannot open", path.c_str());
+    if (!in_pages()) return load_file(BlockPath(block).c_str(), hash_of(block), buffer);
+    for (std::uint32_t page = 0; page < shape().pages; page++) {
+        const LoadResult got =
+            load_file(PagePath(block, page).c_str(), hash_of(block, page), buffer);
+        if (got != LoadResult::right) return got;
     }
-    buffer.clear_tags();
-    iovec part{buffer.data(), kObjectBytes};
-    const ssize_t got = preadv(fd.get(), &part, 1, 0);
-    if (got < 0) fail("cannot read", path.c_str());
-    return got == static_cast<ssize_t>(kObjectBytes) && buffer.matches(block) ? LoadResult::right
-                                                                              : LoadResult::wrong;
+    return LoadResult::right;
 }
 
 bool Tier::remove(BlockId block) const {
-    const BlockPath path(block);
-    if (unlinkat(root_fd_, path.c_str(), 0) == 0) return true;
-    if (errno != ENOENT) fail("cannot remove", path.c_str());
-    return false;
+    bool removed = false;
+    const auto unlink = [&](const char* path) {
+        if (unlinkat(root_fd_, path, 0) == 0)
+            removed = true;
+        else if (errno != ENOENT)
+            fail("cannot remove", path);
+    };
+    if (!in_pages()) unlink(BlockPath(block).c_str());
+    for (std::uint32_t page = 0; in_pages() && page < shape().pages; page++)
+        unlink(PagePath(block, page).c_str());
+    return removed;
 }
 
 } // namespace hintier::replay

@@ -17,7 +17,7 @@ protected:
         std::string pattern = testing::TempDir() + "ht-tier-XXXXXX";
         ASSERT_TRUE(mkdtemp(pattern.data()));
         root_ = pattern;
-        tier_ = std::make_unique<Tier>(Tier::Options{root_, false});
+        tier_ = std::make_unique<Tier>(Tier::Options{root_, false, {}});
     }
     void TearDown() override { std::filesystem::remove_all(root_); }
 
@@ -85,7 +85,7 @@ TEST_F(TierTest, AnotherBlocksDataOrNoneIsWrong) {
     std::filesystem::copy_file(path(8), path(7), std::filesystem::copy_options::overwrite_existing);
     EXPECT_EQ(tier_->load(7, buffer_), LoadResult::wrong);
     std::filesystem::resize_file(path(8), kObjectBytes - kUnit);
-    other_.fill(8); // what a reader finds in its buffer from before must not count
+    other_.fill(hash_of(8)); // what a reader finds in its buffer from before must not count
     EXPECT_EQ(tier_->load(8, other_), LoadResult::wrong);
 }
 
@@ -97,8 +97,46 @@ TEST_F(TierTest, AMissingFileIsAnAnswer) {
     EXPECT_FALSE(tier_->exists(9));
 }
 
+TEST_F(TierTest, InPagesABlockIsSglangsFilesInOrder) {
+    const Shape shape{8, 1};
+    ASSERT_TRUE(shape.valid());
+    EXPECT_EQ(shape.file_bytes(), std::size_t{64} * kBytesPerToken);
+    const Tier pages({root_, false, shape});
+    ObjectBuffer page(shape.file_bytes());
+    EXPECT_EQ(pages.store(7, page), StoreResult::written);
+    EXPECT_EQ(pages.store(7, page), StoreResult::skipped);
+    EXPECT_TRUE(pages.exists(7));
+    EXPECT_EQ(pages.load(7, page), LoadResult::right);
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(root_))
+        if (entry.is_regular_file()) {
+            files++;
+            EXPECT_EQ(entry.file_size(), shape.file_bytes());
+            EXPECT_THAT(entry.path().filename().string(),
+                        testing::MatchesRegex("[0-9a-f]*_DeepSeek-V3\\.bin"));
+        }
+    EXPECT_EQ(files, 8u);
+    const auto last = root_ + "/" + PagePath(7, 7).c_str();
+    std::filesystem::copy_file(root_ + "/" + PagePath(7, 0).c_str(), last,
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_EQ(pages.load(7, page), LoadResult::wrong);
+    std::filesystem::remove(last);
+    EXPECT_FALSE(pages.exists(7)) << "a block that lacks a page is none";
+    EXPECT_EQ(pages.load(7, page), LoadResult::missing);
+    EXPECT_TRUE(pages.remove(7));
+    EXPECT_FALSE(pages.remove(7));
+}
+
+TEST(Shape, IsOfWholeUnits) {
+    EXPECT_TRUE(Shape{}.valid());
+    EXPECT_EQ(Shape{}.block_bytes(), kObjectBytes);
+    EXPECT_FALSE((Shape{8, kScale}.valid() && Shape{8, kScale}.file_bytes() % kUnit));
+    EXPECT_FALSE((Shape{3, 1}.valid()));
+    EXPECT_FALSE((Shape{512, 61}.valid()));
+}
+
 TEST_F(TierTest, WhatAServerCannotGoOnFromIsAnError) {
-    EXPECT_THROW(Tier({root_ + "/none", false}), std::system_error);
+    EXPECT_THROW(Tier({root_ + "/none", false, {}}), std::system_error);
     std::filesystem::create_directory(path(9));
     EXPECT_THROW(tier_->load(9, buffer_), std::system_error);
     std::filesystem::remove_all(root_);

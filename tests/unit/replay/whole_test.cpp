@@ -106,7 +106,7 @@ TEST(Run, EveryReadIsVerifiedAndTheDeadAreGone) {
     const Plan plan = make_plan(trace, plan_options);
 
     RunOptions options;
-    options.tier = {root, false};
+    options.tier = {root, false, {}};
     options.point = {64000, 4 * kBlockTokens, false};
     options.dilation = 0.05;
     options.writers = options.readers = 2;
