@@ -19,7 +19,8 @@ bool inside(std::string_view part, const std::string& text) {
 void check(const hintier::ParsedName& parsed, const std::string& text) {
     require(parsed.name.object() != 0, "an object has a number");
     require(parsed.adapter, "a name is some framework's");
-    require(hintier::KvName::from_hex(parsed.name.hex()) == parsed.name, "a name reads back");
+    const auto again = hintier::KvName::from_hex(parsed.name.hex());
+    require(again && again->hex() == parsed.name.hex(), "a name reads back");
     require(inside(parsed.model, text) && inside(parsed.pool, text), "words lie in the name");
 }
 
