@@ -118,7 +118,9 @@ void test_version() {
     same(version.major, HINTIER_ABI_MAJOR, "ABI major");
     same(version.features,
          HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH | HINTIER_FEATURE_DONE |
-             HINTIER_FEATURE_QUERY | HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE,
+             HINTIER_FEATURE_QUERY | HINTIER_FEATURE_VOLATILE | HINTIER_FEATURE_SEQUENCE |
+             HINTIER_FEATURE_PIN | HINTIER_FEATURE_STAGE | HINTIER_FEATURE_VALUES |
+             HINTIER_FEATURE_WAIT,
          "features");
     same(call(fd, HINTIER_IOC_VERSION, nullptr), EFAULT, "VERSION to nowhere");
     same(call(fd, HINTIER_IOC_VERSION, KERNEL), EFAULT, "VERSION into the kernel");
