@@ -60,15 +60,15 @@ void ChainRule::fetch_from(const World& world, std::uint32_t pid, ObjectIndex fi
         if (ahead_.size() >= most) return;
         if (!object.places.empty() && ahead_.try_emplace(object.id, now).second) {
             const Place& place = object.places.front();
-            plan.advice.push_back({.verb = config_.to_fast ? Advice::Verb::fetch
-                                                          : Advice::Verb::sequence,
-                                   .group = world.roots()[place.root].group,
-                                   .reason = reason,
-                                   .depth = object.depth,
-                                   .object = object.id,
-                                   .place = place,
-                                   .reader = pid,
-                                   .restart = restart});
+            plan.advice.push_back(
+                {.verb = config_.to_fast ? Advice::Verb::fetch : Advice::Verb::sequence,
+                 .group = world.roots()[place.root].group,
+                 .reason = reason,
+                 .depth = object.depth,
+                 .object = object.id,
+                 .place = place,
+                 .reader = pid,
+                 .restart = restart});
             restart = false;
             lead.last = object.id;
             ++fetched_;

@@ -80,7 +80,8 @@ private:
 
 Pool<BlockId> Replay::make_writers() {
     const auto work = [this] {
-        return [this, buffer = std::make_shared<ObjectBuffer>(tier_.shape().file_bytes())](BlockId block) {
+        return [this, buffer = std::make_shared<ObjectBuffer>(tier_.shape().file_bytes())](
+                   BlockId block) {
             const bool written = tier_.store(block, *buffer) == StoreResult::written;
             inbox_.post({written ? Done::Kind::stored : Done::Kind::skipped, block});
         };
@@ -90,7 +91,8 @@ Pool<BlockId> Replay::make_writers() {
 
 Pool<BlockId> Replay::make_readers() {
     const auto work = [this] {
-        return [this, buffer = std::make_shared<ObjectBuffer>(tier_.shape().file_bytes())](BlockId block) {
+        return [this, buffer = std::make_shared<ObjectBuffer>(tier_.shape().file_bytes())](
+                   BlockId block) {
             switch (tier_.load(block, *buffer)) {
             case LoadResult::right:
                 inbox_.post({Done::Kind::loaded, block});

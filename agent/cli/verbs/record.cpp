@@ -87,9 +87,8 @@ std::string plan_text(const Plan& plan, Nanos now) {
     std::string text;
     const double seconds = std::chrono::duration<double>(now).count();
     for (const Advice& advice : plan.advice)
-        text += fmt::format("{:.6f} {} {:016x} depth {}: {}\n", seconds,
-                            describe(advice.verb), advice.object, advice.depth,
-                            describe(advice.reason));
+        text += fmt::format("{:.6f} {} {:016x} depth {}: {}\n", seconds, describe(advice.verb),
+                            advice.object, advice.depth, describe(advice.reason));
     for (const Reap& reap : plan.reap)
         text +=
             fmt::format("{:.6f} reap {:016x}: {}\n", seconds, reap.object, describe(reap.reason));

@@ -72,7 +72,8 @@ TEST(Chain, ReaderIsToldToBeginAnewOnlyWhenItDoes) {
     EXPECT_EQ(restarts(), (std::vector<bool>{false}));
     rule.observe(b.world, b.open(3, 13), b.now, plan);
     rule.observe(b.world, b.open(4, 14), b.now, plan);
-    EXPECT_EQ(restarts(), (std::vector<bool>{false, false})) << "the whole of what was told is read";
+    EXPECT_EQ(restarts(), (std::vector<bool>{false, false}))
+        << "the whole of what was told is read";
     for (std::uint64_t i = 21; i <= 23; ++i)
         b.write(i, 10 + i);
     b.now += 1s;
