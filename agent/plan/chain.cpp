@@ -45,7 +45,7 @@ void ChainRule::observe(const World& world, const Change& change, Nanos now, Pla
 // Is what begins at `first` a part of what was told, or does it continue it?
 bool ChainRule::goes_on(const World& world, const Lead& lead, ObjectIndex first) const {
     const Object& object = world.object(first);
-    return ahead_.contains(object.id) || object.before == lead.last;
+    return ahead_.contains(object.id) || (lead.last && object.before == lead.last);
 }
 
 void ChainRule::fetch_from(const World& world, std::uint32_t pid, ObjectIndex first, Reason reason,

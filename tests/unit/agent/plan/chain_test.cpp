@@ -87,6 +87,16 @@ TEST(Chain, ReaderIsToldToBeginAnewOnlyWhenItDoes) {
     EXPECT_EQ(restarts(), (std::vector<bool>{true, false}));
 }
 
+TEST(Chain, RootOfAChainContinuesNothing) {
+    Builder b = chain(3);
+    ChainRule rule({.trigger = 1});
+    Plan plan;
+    rule.observe(b.world, b.lookup(1), b.now, plan);
+    ASSERT_FALSE(plan.advice.empty());
+    EXPECT_EQ(plan.advice.front().object, 1U);
+    EXPECT_TRUE(plan.advice.front().restart) << "of before there is none, and none was told";
+}
+
 TEST(Chain, FetchesToFastWhenToldTo) {
     Builder b = chain(3);
     ChainRule rule({.to_fast = true});
