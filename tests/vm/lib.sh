@@ -117,6 +117,19 @@ fresh_tier() {
 # state PATH: one value of `hintierctl status`, e.g. state .slots.dirty
 state() { hintierctl status "$NAME" --json | jq -e ".tiers[0] | $1"; }
 counter() { state ".counters.$1"; }
+# settled COUNTER: its value, once half a second has not changed it.
+settled() {
+	local was now
+	now=$(counter "$1")
+	for _ in {1..40}; do
+		was=$now
+		sleep 0.5
+		now=$(counter "$1")
+		[ "$was" != "$now" ] || { echo "$now"; return; }
+	done
+	fail "$1 does not come to rest: $was, $now"
+}
+
 moved() { state "[.io[] | select(.op == \"$1\" and .outcome == \"$2\") | .bytes] | add // 0"; }
 
 # home_start: where the tier's first byte lies on bulk, in sectors.
