@@ -10,7 +10,8 @@ namespace hintier::sim {
 
 namespace {
 constexpr size_t TRANSFERS = 4;
-}
+constexpr Tag NOISE{}; // no sector of the tier holds it
+} // namespace
 
 void Sim::start_fill(uint32_t extent) {
     if (transfers_.size() >= TRANSFERS || map_.mode >= HINTIER_MODE_BYPASS) return;
@@ -106,10 +107,12 @@ void Sim::read_units(Transfer& t) {
     t.fault = fault(5);
     if (t.fill && bulk_dead_) t.fault = HT_FAULT_DEVICE;
     each_sector(t, [&](u32 s) {
-        if (!t.fill && !t.fault && !world_.fast.can_read(slot_sector(t.move.slot, s)))
-            t.fault = HT_FAULT_MEDIUM;
-        t.data[s] = t.fill ? world_.bulk.data.read(tier_sector(t.move.extent, s))
-                           : world_.fast.data.read(slot_sector(t.move.slot, s));
+        const u32 place = slot_sector(t.move.slot, s);
+        const bool readable = t.fill || world_.fast.can_read(place);
+        if (!readable && !t.fault) t.fault = HT_FAULT_MEDIUM;
+        t.data[s] = t.fill     ? world_.bulk.data.read(tier_sector(t.move.extent, s))
+                    : readable ? world_.fast.data.read(place)
+                               : NOISE;
     });
 }
 
