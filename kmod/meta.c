@@ -73,17 +73,19 @@ static const char *check_pair(const struct ht_tier *t, const struct ht_header *f
 	return NULL;
 }
 
-/* Reads and checks both headers; NULL, or one line that says what is wrong. */
-const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors)
+/* Reads and checks both headers; NULL, or one line that says what is wrong, and its errno. */
+const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors, int *ret)
 {
 	struct ht_header fast, bulk;
 	enum ht_refusal why;
 	const char *error;
 	void *page;
 
+	*ret = -ENOMEM;
 	page = (void *)__get_free_page(GFP_KERNEL);
 	if (!page)
 		return "out of memory";
+	*ret = -EINVAL;
 	error = read_header(t->fast->bdev, page, &fast, &why);
 	if (!error)
 		error = read_header(t->bulk->bdev, page, &bulk, &why);

@@ -140,7 +140,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 
 	error = open_devices(t, args, &r);
 	if (!error)
-		error = ht_meta_headers(t, args->extent_sectors);
+		error = ht_meta_headers(t, args->extent_sectors, &r);
 	if (!error) {
 		init_discard(t);
 		r = create_engines(t);

@@ -283,7 +283,7 @@ void ht_tier_deactivate(struct ht_tier *t);
 void ht_tier_degraded(struct ht_tier *t, enum hintier_mode old, const char *why);
 
 /* ---- meta.c: headers, states and records on the devices ---- */
-const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors);
+const char *ht_meta_headers(struct ht_tier *t, u32 extent_sectors, int *ret);
 int ht_meta_load(struct ht_tier *t);
 int ht_meta_start(struct ht_tier *t);
 int ht_meta_stop(struct ht_tier *t);
