@@ -334,21 +334,25 @@ void scan(int fd, uint64_t seed) {
     }
 }
 
-// The control device, bound to the tier. A tier may be suspended: then one asks again.
+// The control device, bound to the tier. A tier may be suspended: then one asks again, and so one
+// does where there is no memory to open it.
 class Adviser {
 public:
-    Adviser(int tier, uint64_t seed)
-        : fd_(open(HINTIER_CONTROL_PATH, O_RDWR | O_CLOEXEC)), dice_(seed) {
-        hintier_bind bind{};
-        bind.fd = tier;
-        if (fd_ < 0 || !call("BIND", HINTIER_IOC_BIND, &bind)) stop = true;
+    Adviser(int tier, uint64_t seed) : tier_(tier), dice_(seed) {
+        if (!bind() && !memory_short) stop = true;
     }
-    ~Adviser() { close(fd_); }
+    ~Adviser() {
+        if (fd_ >= 0) close(fd_);
+    }
     Adviser(const Adviser&) = delete;
     Adviser& operator=(const Adviser&) = delete;
 
     void run() {
         while (!stop) {
+            if (!bound_ && !bind()) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                continue;
+            }
             if (dice_() % 3)
                 hint();
             else
@@ -360,6 +364,13 @@ public:
     uint64_t calls() const { return count_; }
 
 private:
+    bool bind() {
+        hintier_bind bind{};
+        bind.fd = tier_;
+        if (fd_ < 0) fd_ = open(HINTIER_CONTROL_PATH, O_RDWR | O_CLOEXEC);
+        return bound_ = fd_ >= 0 && call("BIND", HINTIER_IOC_BIND, &bind);
+    }
+
     // True if it succeeded; reports what a stressed tier may not say.
     bool call(const char* name, unsigned long what, void* arg) {
         if (ioctl(fd_, what, arg) == 0) return true;
@@ -429,7 +440,9 @@ private:
         if (at != query.next && wrong++ < 20) printf("query: next is not where it stopped\n");
     }
 
-    int fd_;
+    const int tier_;
+    int fd_ = -1;
+    bool bound_ = false;
     std::mt19937_64 dice_;
     uint64_t epoch_ = 0;
     uint64_t count_ = 0;
