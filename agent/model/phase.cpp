@@ -38,6 +38,8 @@ constexpr std::array<Row, sign_count> seen = {{
 // Signs this close together say the same thing once.
 constexpr double together_s = 0.005;
 constexpr Nanos shortest = 2ms; // step
+// Events this close together are one: what they cost is bounded, however many there are.
+constexpr Nanos at_once = 500us;
 // Below this no phase falls: so soon another one is believed.
 constexpr double least = 1e-4;
 
@@ -58,6 +60,20 @@ constexpr Nanos waits = 1ms;       // a block that is opened later after its loo
 
 constexpr std::size_t max_processes = 256;
 constexpr std::size_t max_known = 16'384; // objects, inodes or threads of one process
+
+// Logarithms of how often each sign is seen, and is not.
+struct Surprise {
+    std::array<Row, sign_count> there{}, absent{};
+
+    Surprise() {
+        for (std::size_t i = 0; i < sign_count; ++i) {
+            for (std::size_t s = 0; s < phase_count; ++s) {
+                there[i][s] = std::log(seen[i][s]) / together_s;
+                absent[i][s] = std::log(1 - seen[i][s]) / together_s;
+            }
+        }
+    }
+};
 
 double seconds(Nanos time) {
     return std::chrono::duration<double>(time).count();
@@ -88,23 +104,26 @@ Phase PhaseChain::likeliest() const {
 }
 
 void PhaseChain::pass(double seconds, const std::array<bool, sign_count>& signs, bool calls) {
+    static const Surprise surprise;
     Row weight{}; // log-likelihood a second
     for (std::size_t i = 0; i < sign_count; ++i) {
         const bool of_calls = i == static_cast<std::size_t>(Sign::prompting) ||
                               i == static_cast<std::size_t>(Sign::stepping);
         if (of_calls && !calls) continue;
-        for (std::size_t s = 0; s < phase_count; ++s) {
-            weight[s] += std::log(signs[i] ? seen[i][s] : 1 - seen[i][s]) / together_s;
-        }
+        const Row& says = signs[i] ? surprise.there[i] : surprise.absent[i];
+        for (std::size_t s = 0; s < phase_count; ++s)
+            weight[s] += says[s];
     }
     const double heaviest = *std::max_element(weight.begin(), weight.end());
+    Row stays{};
+    for (std::size_t s = 0; s < phase_count; ++s)
+        stays[s] = std::exp(-leaves[s] * seconds);
     Row next{};
     double sum = 0;
     for (std::size_t to = 0; to < phase_count; ++to) {
-        double arrived = belief_[to] * std::exp(-leaves[to] * seconds);
-        for (std::size_t from = 0; from < phase_count; ++from) {
-            arrived += belief_[from] * (1 - std::exp(-leaves[from] * seconds)) * goes[from][to];
-        }
+        double arrived = belief_[to] * stays[to];
+        for (std::size_t from = 0; from < phase_count; ++from)
+            arrived += belief_[from] * (1 - stays[from]) * goes[from][to];
         next[to] = arrived * std::exp((weight[to] - heaviest) * seconds);
         sum += next[to];
     }
@@ -161,7 +180,7 @@ Phases::Process& Phases::process(std::uint32_t pid, Nanos now) {
     const auto [it, fresh] = processes_.try_emplace(pid);
     Process& of = it->second;
     if (fresh) of.track.at = of.track.since = now;
-    of.pass(of.track, now);
+    if (now - of.track.at >= at_once) of.pass(of.track, now);
     return of;
 }
 
