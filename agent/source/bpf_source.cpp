@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "agent/source/libbpf_quiet.hpp"
 #include "agent/source/lost_count.hpp"
 #include "bpf/files.skel.h"
 
@@ -19,11 +20,6 @@ namespace {
 std::string_view last_component(std::string_view path) {
     const std::size_t slash = path.rfind('/');
     return slash == path.npos ? path : path.substr(slash + 1);
-}
-
-// libbpf speaks to its developers; what went wrong is in errno.
-int silence(enum libbpf_print_level, const char*, va_list) {
-    return 0;
 }
 
 } // namespace
@@ -90,7 +86,7 @@ BpfSource::BpfSource() : impl_(std::make_unique<Impl>()) {}
 BpfSource::~BpfSource() = default;
 
 Result<std::unique_ptr<BpfSource>> BpfSource::open(const Config& config) {
-    libbpf_set_print(silence);
+    quiet_libbpf();
     std::unique_ptr<BpfSource> source(new BpfSource);
     Impl& impl = *source->impl_;
 

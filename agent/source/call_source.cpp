@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/source/call_source.hpp"
 
+#include <cerrno>
 #include <map>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "agent/source/elf_functions.hpp"
+#include "agent/source/libbpf_quiet.hpp"
 #include "agent/source/lost_count.hpp"
 #include "bpf/calls.skel.h"
 
@@ -28,6 +30,15 @@ struct Watched {
     ino_t inode = 0;
     std::vector<Link> links;
 };
+
+// CAP_PERFMON is enough for all that is watched but functions.
+Failure refused(const std::string& what) {
+    const int code = errno;
+    if (code != EACCES) return system_failure(what, code);
+    return failure(what + ": the kernel wants CAP_SYS_ADMIN for that; see [[probe]] in "
+                          "hintierd.toml(5)",
+                   code);
+}
 
 bool begins(std::string_view text, std::string_view with) {
     return text.starts_with(with);
@@ -102,7 +113,7 @@ struct CallSource::Impl {
         options.retprobe = at_return;
         Link link(
             bpf_program__attach_uprobe_opts(program, -1, path.c_str(), function.offset, &options));
-        if (!link) return system_failure(path + ": watch " + function.name);
+        if (!link) return refused(path + ": watch " + function.name);
         return link;
     }
 };
@@ -111,6 +122,7 @@ CallSource::CallSource() : impl_(std::make_unique<Impl>()) {}
 CallSource::~CallSource() = default;
 
 Result<std::unique_ptr<CallSource>> CallSource::open() {
+    quiet_libbpf();
     std::unique_ptr<CallSource> source(new CallSource);
     Impl& impl = *source->impl_;
     impl.skel = hintier_calls::open_and_load();

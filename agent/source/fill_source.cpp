@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "agent/source/libbpf_quiet.hpp"
 #include "agent/source/lost_count.hpp"
 #include "bpf/fills.skel.h"
 
@@ -43,6 +44,7 @@ FillSource::FillSource() : impl_(std::make_unique<Impl>()) {}
 FillSource::~FillSource() = default;
 
 Result<std::unique_ptr<FillSource>> FillSource::open() {
+    quiet_libbpf();
     std::unique_ptr<FillSource> source(new FillSource);
     source->impl_->skel = hintier_fills::open_and_load();
     if (!source->impl_->skel) return system_failure("load BPF program for page-cache fills");
