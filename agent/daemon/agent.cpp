@@ -32,11 +32,12 @@ std::set<std::string> suffixes_of(const std::vector<Root>& roots) {
     return suffixes;
 }
 
-std::unique_ptr<HintSink> make_sink(bool dry_run) {
+std::unique_ptr<HintSink> make_sink(bool dry_run, bool rules) {
     if (dry_run) {
         return std::make_unique<DryRunSink>([](const std::string& line) { log::info("{}", line); });
     }
-    return std::make_unique<IoctlSink>(device_node);
+    return std::make_unique<IoctlSink>(device_node, rules ? IoctlSink::Show::writable
+                                                          : IoctlSink::Show::readable);
 }
 
 } // namespace
@@ -109,7 +110,7 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
       // Without a tier to talk to, the filesystem's own device stands for one.
       layout_(dirs_,
               [this](std::uint32_t device) { return options_.dry_run || tiers_.has(device); }),
-      sink_(make_sink(options.dry_run)),
+      sink_(make_sink(options.dry_run, config.rules.worth.values)),
       executor_(planner_, layout_, dirs_, *sink_, world_.roots(), options.dry_run,
                 static_cast<std::uint64_t>(started_.count()),
                 [this](const Reap& reap) {

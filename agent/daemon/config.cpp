@@ -289,6 +289,7 @@ void read_worth(Table in, WorthRule::Config& ret, bool reaper) {
     LivenessRule::Config& liveness = ret.liveness;
     in.flag("enabled", ret.enabled);
     in.flag("drop", ret.drop);
+    in.flag("values", ret.values);
     in.share("price", liveness.values.price);
     in.duration("until", ret.until);
     in.duration("pause", ret.pause);

@@ -51,6 +51,7 @@ void Executor::carry_out(Nanos now) {
         prepare(advice, now);
     }
     send(now);
+    if (plan.values) rule(*plan.values, plan.values_for, now);
     for (const Reap& one : plan.reap) {
         reap(one, now);
     }
@@ -138,6 +139,19 @@ void Executor::send(Nanos now) {
         }
         hints.clear();
     }
+}
+
+void Executor::rule(const ValueTable& table, Nanos how_long, Nanos now) {
+    const std::vector<hintier_value_row> rows = tier_rows(table);
+    hintier_values values{};
+    values.rows = reinterpret_cast<std::uintptr_t>(rows.data());
+    values.groups = static_cast<std::uint32_t>(rows.size());
+    const auto most = std::chrono::milliseconds(HINTIER_VALUES_MAX_MS);
+    values.ttl_ms = static_cast<std::uint32_t>(
+        std::min(std::chrono::duration_cast<std::chrono::milliseconds>(how_long), most).count());
+    for (unsigned k = 0; k < age_bins; ++k)
+        values.edges_ms[k] = static_cast<std::uint32_t>(age_edges[k] * 1000);
+    if (auto sent = sink_.rule(values); !sent) complaints_.say("values", sent.error().text, now);
 }
 
 void Executor::reap(const Reap& reap, Nanos now) {

@@ -63,6 +63,7 @@ private:
     }
     void prepare(const Advice& advice, Nanos now);
     void send(Nanos now);
+    void rule(const ValueTable& table, Nanos how_long, Nanos now);
     void reap(const Reap& reap, Nanos now);
 
     Planner& planner_;

@@ -66,12 +66,13 @@ Json outcomes_json(const std::array<std::uint64_t, HINTIER_FETCHES>& outcomes) {
             {"cancelled", outcomes[HINTIER_FETCH_CANCELLED]}};
 }
 
-Json worth_json(const WorthRule& rule, Nanos now) {
+Json worth_json(const WorthRule& rule, std::uint64_t tables, Nanos now) {
     const LivenessRule& liveness = rule.liveness();
     return {{"requests", liveness.model().requests()},
             {"sessions", liveness.model().sessions()},
             {"reads", static_cast<std::uint64_t>(liveness.model().hazard().reads())},
             {"drops", liveness.drops(now)},
+            {"tables", tables},
             {"given_up", rule.given_up()},
             {"promised", static_cast<std::uint64_t>(liveness.guard().promised())},
             {"missed", liveness.guard().lost()},
@@ -216,7 +217,7 @@ Result<Json> Agent::status() {
           {"unlinked", done.unlinked},
           {"not_unlinked", done.not_unlinked},
           {"let_off", planner_.reaper.let_off()}}},
-        {"worth", worth_json(planner_.worth, now)},
+        {"worth", worth_json(planner_.worth, sink_->counts().tables, now)},
         {"sessions",
          {{"told", speech_.sessions().size()}, {"blocks", speech_.sessions().objects()}}},
         {"announce",

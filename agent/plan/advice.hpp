@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/model/world.hpp"
+#include "agent/plan/values.hpp"
 #include "hintier/types.h"
 
 namespace hintier {
@@ -25,6 +26,7 @@ enum class Reason : std::uint16_t {
     announced,      // announce: the server said that it will read it
     load_asked,     // a file that somebody wants to read whole
     not_worth,      // worth: reading it again is less likely than a program on bulk is dear
+    regrouped,      // classify: it ages like others than before
     count,
 };
 
@@ -58,11 +60,14 @@ struct Reap {
 struct Plan {
     std::vector<Advice> advice;
     std::vector<Reap> reap;
+    const ValueTable* values = nullptr; // for all tiers, until the next tick
+    Nanos values_for{};                 // so long it rules
 
-    bool empty() const { return advice.empty() && reap.empty(); }
+    bool empty() const { return advice.empty() && reap.empty() && !values; }
     void clear() {
         advice.clear();
         reap.clear();
+        values = nullptr;
     }
 };
 

@@ -50,14 +50,14 @@ public:
     const ValueTable* tick(Nanos now);
 
     bool drops(Nanos now) const;
+    // Enough has been seen that its tables say something.
+    bool warm(Nanos now) const;
     // The last table made, if there is one.
     const ValueTable* table() const { return made_ ? &table_ : nullptr; }
     const Liveness& model() const { return model_; }
     const Guard& guard() const { return guard_; }
 
 private:
-    bool warm(Nanos now) const;
-
     Config config_;
     Liveness model_;
     Guard guard_;

@@ -27,6 +27,8 @@ std::string_view describe(Reason reason) {
         return "somebody said that the file will be read";
     case Reason::not_worth:
         return "it is too unlikely to be read again to be worth a program on bulk";
+    case Reason::regrouped:
+        return "it ages like others than before";
     case Reason::count:
         break;
     }
@@ -46,14 +48,18 @@ std::string_view describe(Advice::Verb verb) {
 }
 
 void Planner::observe(const World& world, const Change& change, Nanos now, bool at_start) {
+    const std::size_t first = plan.advice.size();
     classify.observe(world, change, now, at_start, plan);
+    worth.group(world, plan, first);
     chain.observe(world, change, now, plan);
     if (!at_start) worth.observe(world, change, now);
 }
 
 void Planner::tick(const World& world, Nanos now) {
+    const std::size_t first = plan.advice.size();
     classify.tick(world, now, plan);
-    worth.tick(world, now, reaper);
+    worth.group(world, plan, first);
+    worth.tick(world, now, reaper, plan);
     reaper.tick(world, now, plan);
     chain.tick(now);
 }

@@ -38,7 +38,34 @@ bool may_drop(unsigned kind, Keep keep) {
     return true;
 }
 
+// A billion for each read a second; what is read within a quarter of a second is worth all there
+// is.
+std::uint32_t whole(double worth) {
+    return static_cast<std::uint32_t>(std::clamp(worth * 1e9, 0.0, 4294967295.0));
+}
+
 } // namespace
+
+static_assert(Hazard::groups < HINTIER_GROUPS && age_bins == HINTIER_AGE_BINS);
+
+std::vector<hintier_value_row> tier_rows(const ValueTable& table) {
+    std::vector<hintier_value_row> rows(table.rows.size() + 1);
+    for (unsigned k = 0; k < age_bins; ++k) {
+        double clean = 0;
+        double dirty = 0;
+        for (std::size_t g = 0; g < table.rows.size(); ++g) {
+            const ValueTable::Row& row = table.rows[g];
+            rows[g + 1].clean[k] = whole(row.clean[k]);
+            rows[g + 1].dirty[k] = whole(row.dirty[k]);
+            clean += row.clean[k];
+            dirty += row.dirty[k];
+        }
+        const auto groups = static_cast<double>(std::max<std::size_t>(table.rows.size(), 1));
+        rows[0].clean[k] = whole(clean / groups);
+        rows[0].dirty[k] = whole(dirty / groups);
+    }
+    return rows;
+}
 
 Result<void> ValueConfig::validate() const {
     if (!(price >= 0 && price <= 1)) return failure("price is a chance, from 0 to 1");

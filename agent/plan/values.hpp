@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/model/hazard.hpp"
+#include "hintier/ioctl.h"
 
 namespace hintier {
 
@@ -40,6 +41,14 @@ struct ValueConfig {
 
     Result<void> validate() const;
 };
+
+// As a tier has it. Its group 0 is what nobody has classified, worth what all is on average; the
+// model's groups follow. Worths become whole numbers, which only compare with each other. Nothing
+// is dropped by it: what is not worth a program is unlinked.
+constexpr std::uint16_t tier_group(Hazard::Group group) {
+    return static_cast<std::uint16_t>(group + 1);
+}
+std::vector<hintier_value_row> tier_rows(const ValueTable& table);
 
 ValueTable make_values(const Hazard& hazard, const ValueConfig& config);
 

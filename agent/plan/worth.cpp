@@ -2,6 +2,7 @@
 #include "agent/plan/worth.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hintier {
 
@@ -15,6 +16,7 @@ constexpr std::size_t max_touched = 8192;
 
 Result<void> WorthRule::Config::validate() const {
     if (drop && !enabled) return failure("drop has no effect without enabled = true");
+    if (values && !enabled) return failure("values has no effect without enabled = true");
     if (pause < 10ms || pause > 1min) return failure("pause is from 10ms to 1min");
     if (until < 1s) return failure("until is at least 1s");
     if (sweep < 1) return failure("sweep must be more than 0");
@@ -68,9 +70,10 @@ void WorthRule::ended(const World& world, const std::vector<std::uint64_t>& obje
         if (index != no_object && same(world, index)) chain.push_back(index);
     }
     liveness_.ended(now, chain, moved);
+    if (config_.values) touched_.insert(touched_.end(), moved.begin(), moved.end());
 }
 
-void WorthRule::tick(const World& world, Nanos now, ReaperRule& reaper) {
+void WorthRule::tick(const World& world, Nanos now, ReaperRule& reaper, Plan& plan) {
     if (!config_.enabled) return;
     for (auto it = pending_.begin(); it != pending_.end();) {
         if (now - it->second.last <= config_.pause) {
@@ -80,7 +83,52 @@ void WorthRule::tick(const World& world, Nanos now, ReaperRule& reaper) {
         close(world, it->second);
         it = pending_.erase(it);
     }
-    if (liveness_.tick(now) && liveness_.drops(now)) sweep(world, now, reaper);
+    regroup(world, plan);
+    const ValueTable* made = liveness_.tick(now);
+    if (!made) return;
+    if (config_.values && liveness_.warm(now)) {
+        plan.values = made;
+        plan.values_for = 3 * config_.liveness.table_every;
+    }
+    if (liveness_.drops(now)) sweep(world, now, reaper);
+}
+
+void WorthRule::group(const World& world, Plan& plan, std::size_t first) {
+    if (!config_.values) return;
+    for (Advice& advice : std::span(plan.advice).subspan(first)) {
+        const ObjectIndex index = world.find(advice.object);
+        if (advice.verb != Advice::Verb::classify || index == no_object) continue;
+        advice.group = group_of(world, index);
+        tell(index, advice.group);
+    }
+}
+
+// One that no request was seen of yet is a new one's.
+std::uint16_t WorthRule::group_of(const World& world, ObjectIndex index) const {
+    const Liveness& model = liveness_.model();
+    return tier_group(same(world, index) && model.known(index) ? model.group(index)
+                                                               : Hazard::group(GroupKey()));
+}
+
+bool WorthRule::tell(ObjectIndex index, std::uint16_t group) {
+    if (index >= told_.size()) told_.resize(index + 1);
+    return std::exchange(told_[index], group) != group;
+}
+
+void WorthRule::regroup(const World& world, Plan& plan) {
+    for (const ObjectIndex index : touched_) {
+        const Object& object = world.object(index);
+        if (!same(world, index) || object.places.empty()) continue;
+        const std::uint16_t group = group_of(world, index);
+        if (!tell(index, group)) continue;
+        plan.advice.push_back({.verb = Advice::Verb::classify,
+                               .group = group,
+                               .reason = Reason::regrouped,
+                               .depth = object.depth,
+                               .object = object.id,
+                               .place = object.places.front()});
+    }
+    touched_.clear();
 }
 
 void WorthRule::dropped(const World& world, std::uint64_t object) {
@@ -139,6 +187,7 @@ void WorthRule::close(const World& world, const Pending& pending) {
 
 void WorthRule::learn(const World& world, const std::vector<Liveness::Touch>& chain, Nanos now) {
     for (const Liveness::Touch& touch : chain) {
+        if (config_.values) touched_.push_back(touch.object);
         if (touch.object >= ids_.size()) ids_.resize(touch.object + 1);
         std::uint64_t& id = ids_[touch.object];
         if (id == world.object(touch.object).id) continue;

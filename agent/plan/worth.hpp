@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rule: what is each KV file worth keeping? Requests are made out from file events, and taught to
 // the liveness rule; what it finds not worth a program on bulk is handed to the reaper, while it
-// is young enough for fast to have the only copy.
+// is young enough for fast to have the only copy. Tiers get the table itself, and each file in the
+// group that it belongs to by now.
 //
 // A request is what one process looked up, opened and wrote without a pause, along the chains that
 // the world knows: blocks in between that nobody looked up are the server's own memory's.
@@ -22,6 +23,7 @@ public:
     struct Config {
         bool enabled = false;
         bool drop = false;   // mode `wear`: unlink what is not worth a program, by the reaper
+        bool values = false; // tiers evict by the table
         Nanos pause = 2s;    // so long after its last event a request is over
         Nanos until = 10min; // older files are on bulk by now: nothing is saved
         std::uint32_t sweep = 10'000; // files judged with each table
@@ -42,7 +44,10 @@ public:
     void observe(const World& world, const Change& change, Nanos now);
     // The server says that nobody needs these any more, head of the chain first.
     void ended(const World& world, const std::vector<std::uint64_t>& objects, Nanos now);
-    void tick(const World& world, Nanos now, ReaperRule& reaper);
+    void tick(const World& world, Nanos now, ReaperRule& reaper, Plan& plan);
+    // Gives what the plan classifies, from its advice number `first` on, the group that the table
+    // knows it by, in place of its root's.
+    void group(const World& world, Plan& plan, std::size_t first);
     // A file of it has been unlinked because it was not worth a program.
     void dropped(const World& world, std::uint64_t object);
 
@@ -63,11 +68,17 @@ private:
     void learn(const World& world, const std::vector<Liveness::Touch>& chain, Nanos now);
     bool same(const World& world, ObjectIndex index) const;
     void sweep(const World& world, Nanos now, ReaperRule& reaper);
+    void regroup(const World& world, Plan& plan);
+    std::uint16_t group_of(const World& world, ObjectIndex index) const;
+    // Did tiers know it by another group? From now on by this one.
+    bool tell(ObjectIndex index, std::uint16_t group);
 
     Config config_;
     LivenessRule liveness_;
     std::unordered_map<std::uint32_t, Pending> pending_; // by process
     std::vector<std::uint64_t> ids_;                     // that the model's indices mean
+    std::vector<std::uint16_t> told_;                    // by index: group that tiers know it by
+    std::vector<ObjectIndex> touched_;                   // since groups were last looked at
     std::uint64_t given_up_ = 0;
 };
 

@@ -20,4 +20,11 @@ Result<void> DryRunSink::send(std::uint32_t tier, std::span<hintier_hint> hints)
     return {};
 }
 
+Result<void> DryRunSink::rule(const hintier_values& values) {
+    ++counts_.tables;
+    say_(fmt::format("would send a value table of {} groups for {} ms", values.groups,
+                     values.ttl_ms));
+    return {};
+}
+
 } // namespace hintier

@@ -16,6 +16,7 @@ public:
     explicit DryRunSink(Say say) : say_(std::move(say)) {}
 
     Result<void> send(std::uint32_t tier, std::span<hintier_hint> hints) override;
+    Result<void> rule(const hintier_values& values) override;
     void forget(std::uint32_t) override {}
     bool bound(std::uint32_t) const override { return false; }
 

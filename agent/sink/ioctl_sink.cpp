@@ -2,6 +2,7 @@
 #include "agent/sink/ioctl_sink.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -64,7 +65,8 @@ Result<int> IoctlSink::bind(std::uint32_t tier) {
             "the hintier module and this agent do not fit: install the same version of both",
             EPROTO);
     }
-    const Fd device(::open(node->c_str(), O_RDONLY | O_CLOEXEC));
+    const int mode = show_ == Show::writable ? O_RDWR : O_RDONLY;
+    const Fd device(::open(node->c_str(), mode | O_CLOEXEC));
     if (!device) return system_failure(*node);
     hintier_bind bind{};
     bind.fd = device.get();
@@ -115,6 +117,22 @@ Result<void> IoctlSink::send(std::uint32_t tier, std::span<hintier_hint> hints) 
         ++counts_.refused;
         hints = hints.subspan(1);
     }
+    return result;
+}
+
+Result<void> IoctlSink::rule(const hintier_values& values) {
+    Result<void> result;
+    std::vector<std::uint32_t> gone;
+    for (const auto& [tier, control] : bound_) {
+        if (ioctl(control.get(), HINTIER_IOC_VALUES, &values) == 0) {
+            ++counts_.tables;
+            continue;
+        }
+        if (errno == ENODEV || errno == ENXIO) gone.push_back(tier);
+        if (result) result = system_failure("value table");
+    }
+    for (const std::uint32_t tier : gone)
+        forget(tier);
     return result;
 }
 

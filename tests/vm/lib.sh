@@ -193,6 +193,7 @@ sweep() {
 	done
 	drop_disks || true
 	systemctl stop hintierd 2>/dev/null || true
+	drop_in
 }
 
 clean_slate() { ! dmsetup ls | grep -q '(' && ! ls -d /sys/kernel/config/nullb/*/ >/dev/null 2>&1; }
@@ -213,6 +214,15 @@ journal() {
 		sleep 0.2
 	done
 	fail "hintierd did not say '$1' but: $(journalctl -q -o cat -u hintierd --since "@$AGENT_SINCE")"
+}
+
+# drop_in [SETTING]: what an administrator adds to the unit; nothing takes it back.
+# shellcheck disable=SC2120 # tests pass it
+drop_in() {
+	local dir=/run/systemd/system/hintierd.service.d
+	rm -rf $dir
+	[ $# = 0 ] || { mkdir -p $dir && printf '[Service]\n%s\n' "$1" >$dir/test.conf; }
+	systemctl daemon-reload
 }
 
 agent() {

@@ -130,6 +130,9 @@ TEST(Config, WorthIsOffAndDroppingNeedsTheReaper) {
     EXPECT_EQ(error_of(on + "drop = true\n"),
               "f:3: rules.worth.drop has no effect without rules.reaper.enabled = true");
     EXPECT_EQ(error_of("[rules.reaper]\nenabled = true\n" + on + "drop = true\n"), "accepted");
+    EXPECT_EQ(error_of(on + "values = true\n"), "accepted");
+    EXPECT_EQ(error_of("[rules.worth]\nvalues = true\n"),
+              "f:1: rules.worth: values has no effect without enabled = true");
     EXPECT_EQ(error_of(on + "price = \"high\"\n"), "f:3: rules.worth.price must be a number");
     EXPECT_EQ(error_of(on + "price = nan\n"), "f:3: rules.worth.price must be a number");
     EXPECT_EQ(error_of(on + "price = 2\n"), "f:1: rules.worth: price is a chance, from 0 to 1");

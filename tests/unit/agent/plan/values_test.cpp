@@ -35,6 +35,20 @@ TEST(Values, IndexIsTheBestRateOfReads) {
     EXPECT_NEAR(row.promise[5], 0, 1e-4);
 }
 
+TEST(Values, TiersGetThemByGroupsAndWhatNobodyClassifiedAsTheMean) {
+    const auto group = Hazard::group({.turn = 2});
+    const ValueTable table = make_values(one_bump(0.4, group), {.mode = mode_fast});
+    const auto rows = tier_rows(table);
+    ASSERT_EQ(rows.size(), Hazard::groups + 1);
+    EXPECT_NEAR(rows[tier_group(group)].clean[4], table.rows[group].clean[4] * 1e9, 1);
+    EXPECT_GT(rows[tier_group(group)].clean[4], rows[0].clean[4]);
+    double sum = 0;
+    for (const auto& row : table.rows)
+        sum += row.dirty[4];
+    EXPECT_NEAR(rows[0].dirty[4], sum / Hazard::groups * 1e9, 1);
+    EXPECT_EQ(rows[tier_group(group)].drop, 0U);
+}
+
 TEST(Values, WearPaysForWhatADestageCosts) {
     const auto group = Hazard::group({});
     const ValueTable table =

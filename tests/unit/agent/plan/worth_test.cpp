@@ -43,7 +43,7 @@ protected:
     }
     void tick(Nanos after) {
         b->now += after;
-        rule->tick(b->world, b->now, reaper);
+        rule->tick(b->world, b->now, reaper, plan);
         reaper.tick(b->world, b->now, plan);
     }
     ObjectIndex index(std::uint64_t id) const { return b->world.find(id); }
@@ -170,7 +170,7 @@ TEST_F(WorthTest, WhatIsReadOftenEnoughStays) {
     for (int turn = 0; turn < 40; ++turn) {
         turn == 0 ? write(1, 60) : read(1, 60);
         b->now += 40s;
-        rule->tick(b->world, b->now, reaper);
+        rule->tick(b->world, b->now, reaper, plan);
     }
     const auto judged = rule->judge(b->world, index(1), b->now);
     ASSERT_TRUE(judged);
@@ -201,6 +201,58 @@ TEST_F(WorthTest, TheGuardCountsLookupsOfWhatIsGone) {
     EXPECT_TRUE(rule->liveness().drops(b->now + 10min));
 }
 
+// What is classified carries the model's group, and is classified again when that has changed.
+TEST_F(WorthTest, TiersHearOfGroupsOnceTheyChange) {
+    WorthRule::Config config;
+    config.enabled = config.values = true;
+    open_rule(config);
+    write(1, 3);
+    plan.advice.push_back({.group = 3, .object = 1});
+    plan.advice.push_back({.group = 3, .object = 2});
+    rule->group(b->world, plan, 1);
+    EXPECT_EQ(plan.advice[0].group, 3U) << "not asked for";
+    EXPECT_EQ(plan.advice[1].group, tier_group(Hazard::group({}))) << "no request is known yet";
+    plan.clear();
+
+    tick(3s);
+    ASSERT_EQ(plan.advice.size(), 3U);
+    for (const Advice& advice : plan.advice) {
+        EXPECT_EQ(advice.reason, Reason::regrouped);
+        EXPECT_EQ(advice.group, tier_group(model().group(index(advice.object))));
+    }
+    plan.clear();
+    tick(3s);
+    EXPECT_TRUE(plan.advice.empty());
+
+    read(1, 3);
+    tick(3s);
+    EXPECT_EQ(plan.advice.size(), 3U) << "they are old ones of its next turn";
+    plan.clear();
+    rule->ended(b->world, {1, 2, 3}, b->now);
+    tick(1s);
+    EXPECT_EQ(plan.advice.size(), 3U);
+}
+
+TEST_F(WorthTest, TiersGetATableOnceItSaysSomething) {
+    WorthRule::Config config;
+    config.enabled = config.values = true;
+    config.liveness.warm_ages = 0;
+    config.liveness.warm_reads = 20;
+    open_rule(config);
+    write(1, 20);
+    tick(11s);
+    EXPECT_FALSE(plan.values);
+    read(1, 20);
+    tick(11s);
+    ASSERT_TRUE(plan.values);
+    EXPECT_EQ(plan.values_for, 30s);
+    EXPECT_FALSE(plan.empty());
+    plan.clear();
+    EXPECT_FALSE(plan.values);
+    tick(1s);
+    EXPECT_FALSE(plan.values) << "not yet again";
+}
+
 TEST_F(WorthTest, AnEndedSessionIsJudgedAsSuch) {
     WorthRule::Config config;
     config.enabled = true;
@@ -216,6 +268,7 @@ TEST_F(WorthTest, AnEndedSessionIsJudgedAsSuch) {
 TEST_F(WorthTest, SurvivesAnyEventsAndForgottenObjects) {
     std::mt19937_64 random(5);
     WorthRule::Config config = eager(0.3);
+    config.values = true;
     config.liveness.model.max_requests = 50;
     config.liveness.table_every = 20s;
     rule = std::make_unique<WorthRule>(config);
@@ -244,7 +297,7 @@ TEST_F(WorthTest, SurvivesAnyEventsAndForgottenObjects) {
             rule->ended(b->world, {id, id + 1, id + 2}, b->now);
             break;
         default:
-            rule->tick(b->world, b->now, reaper);
+            rule->tick(b->world, b->now, reaper, plan);
             reaper.tick(b->world, b->now, plan);
         }
         if (const ObjectIndex at = index(id); at != no_object) {
@@ -261,6 +314,9 @@ TEST(Worth, RefusesNonsense) {
     WorthRule::Config config;
     EXPECT_TRUE(config.validate());
     config.drop = true;
+    EXPECT_FALSE(config.validate()) << "without enabled";
+    config = {};
+    config.values = true;
     EXPECT_FALSE(config.validate()) << "without enabled";
     config = {};
     config.pause = 0s;
