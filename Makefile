@@ -60,7 +60,8 @@ all: build-all
 # tests/tests.mk last: its goals depend on what the others have listed.
 FRAGMENTS := kmod/kmod.mk bpf/bpf.mk agent/agent.mk agent/cli/cli.mk \
 	qemu/qemu.mk qemu/flash/flash.mk qemu/replay/replay.mk qemu/bench/bench.mk tests/core.mk \
-	tests/sim/sim.mk tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk tests/tests.mk
+	tests/sim/sim.mk tests/fuzz/fuzz.mk tests/debug/debug.mk tests/eval/eval.mk \
+	tests/llama/llama.mk tests/agent-bench/agent-bench.mk tests/tests.mk
 include $(wildcard $(FRAGMENTS))
 
 .PHONY: help
@@ -70,10 +71,12 @@ help:
 	@echo 'make all         build the module for $(SERIES), the agent and the lab'
 	@echo 'make deps        install the Debian packages that all of this needs (root or sudo)'
 	@echo 'make test-host   unit tests only            make test-vm   tests in the VM only'
+	@echo 'make test-llama  real llama.cpp from npm in the VM, seen by the agent'
 	@echo 'make check-debug  build a debug kernel (once, half an hour), run tests on it, count its reports'
 	@echo 'make crash       a million simulated power cuts, then cuts and failing devices in VMs'
 	@echo 'make eval        what the agent learns about KV blocks, on traces: build/eval/result.json'
 	@echo 'make bench       the target beside its peers in virtual time: tables and goals, build/bench/target.json'
+	@echo 'make bench-agent  what the agent costs for each file event: build/bench/agent.json'
 	@echo 'make mutants     break each rule of core on purpose and see that the tests find it'
 	@echo 'make fuzz        every parser under libFuzzer: FUZZ_SECONDS=20 each, FUZZ_TARGETS="meta hint"'
 	@echo 'make lint        format, static checks, include arrows, licences'

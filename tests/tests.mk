@@ -18,11 +18,12 @@ test-host: host-results
 	$(Q)tests/summary $(HOST_COUNT)
 
 # What `make install` installs, and the programs that tests call: the VM unpacks it over its root.
-vm-root: $(ALL) $(VM_PROGRAMS) | vm-image
+vm-root: $(ALL) $(VM_PROGRAMS) $(VM_DATA) | vm-image
 	$(Q)rm -rf $(VM_ROOT)
 	$(Q)mkdir -p $(VM_ROOT)/usr/bin
 	+$(Q)$(MAKE) -s install-files DESTDIR=$(CURDIR)/$(VM_ROOT) PREFIX=/usr >/dev/null
 	$(if $(VM_PROGRAMS),$(Q)cp $(VM_PROGRAMS) $(VM_ROOT)/usr/bin/)
+	$(if $(VM_DATA),$(Q)install -D -t $(VM_ROOT)/usr/share/hintier-test $(VM_DATA))
 
 # Two CPUs each, so one VM after the other. The count is judged by tests/summary.
 $(VM_COUNTS): $(B)/tests/vm/%/count: vm-root
@@ -43,4 +44,4 @@ LINTS += lint-vm
 .PHONY: lint-vm
 lint-vm:
 	$(call say,SHELLCK,tests/vm)
-	$(Q)shellcheck -s bash -S warning -e SC2034 tests/vm/[0-9cd][0-9]*[a-z0-9] tests/vm/*.sh
+	$(Q)shellcheck -s bash -S warning -e SC2034 tests/vm/[0-9cdl][0-9]*[a-z0-9] tests/vm/*.sh
