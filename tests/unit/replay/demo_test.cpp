@@ -78,6 +78,21 @@ TEST_F(TableTest, ComparesRowsWithBulkAndWithTheBound) {
     EXPECT_THAT(ran.output, testing::ContainsRegex("bulk +1\\.250 +2\\.000 +1\\.000"));
 }
 
+TEST_F(TableTest, ShallowReadersHaveATableOfTheirOwn) {
+    std::ofstream(path_) << R"({"time_dilation": 4, "rows": [], "pages": {
+        "minutes": 4, "figures_from_minute": 1.333, "chains": "1/8", "page_tokens": 64,
+        "plan": {"fast_bytes": 5390696448, "dram_tokens": 100000, "compute_tokens_per_s": 64000},
+        "rows": [
+          {"config": "bulk+readahead", "load_ms": 200, "load_bytes": 1073741824,
+           "restore_ms": {"p50": 100, "p90": 200, "p99": 400}, "reads_wrong": 0},
+          {"config": "hintier", "load_ms": 150, "load_bytes": 1073741824,
+           "restore_ms": {"p50": 50, "p90": 80, "p99": 400}, "reads_wrong": 0}]}})";
+    const Ran ran = run("qemu/demo/table " + path_);
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_THAT(ran.output, HasSubstr("files of 64 tokens"));
+    EXPECT_THAT(ran.output, testing::ContainsRegex("hintier +0\\.750 +0\\.500 +0\\.400"));
+}
+
 TEST_F(TableTest, AnUnreadableResultIsOneLine) {
     std::ofstream(path_) << "{";
     const Ran ran = run("qemu/demo/table " + path_);
