@@ -127,6 +127,7 @@ static void done(struct ht_tier *t, struct ht_shard *shard, u32 slot, struct ht_
 {
 	struct ht_slot *s = &t->map.slots[slot];
 	unsigned long flags;
+	bool soon;
 	u32 act;
 
 	/* R12: written since the caller looked where its file lies. */
@@ -137,11 +138,10 @@ static void done(struct ht_tier *t, struct ht_shard *shard, u32 slot, struct ht_
 	if (s->extent == HT_NIL || advice->from || advice->to < t->map.geo.units)
 		return;
 	s->touched = 0;
-	if (ht_forget(&t->map, slot, &act)) {
-		ht_act(t, slot, act, 0);
+	soon = ht_done(&t->map, slot, &act);
+	ht_act(t, slot, act, 0);
+	if (!soon)
 		return;
-	}
-	s->flags |= HT_F_DONE;
 	spin_lock_irqsave(&t->engine_lock, flags);
 	ht_engine_hurry(&t->engine, slot);
 	spin_unlock_irqrestore(&t->engine_lock, flags);

@@ -219,6 +219,8 @@ void ht_drop_units(struct ht_tier *t, struct ht_shard *shard, u32 slot, u32 from
 	ht_drop(&t->map, shard, slot, from, to, entry, &dropped);
 	if (entry != HT_NIL && !dropped.took)
 		give_entry(t, entry);
+	if (dropped.took && ht_lost_wants_commit(&t->map))
+		ht_commit_kick(t);
 	if (!dropped.units) {
 		ht_count(t, HINTIER_C_DROPS_REFUSED, 1);
 		return;

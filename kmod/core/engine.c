@@ -481,7 +481,7 @@ static bool may_shed(struct ht_engine *engine, u32 slot)
 
 	if (!engine->tune.drop || is_pinned(engine, slot))
 		return false;
-	if (!engine->values)
+	if (!engine->values || READ_ONCE(s->flags) & HT_F_DONE)
 		return true;
 	return engine->ruled &&
 	       (is_dead(engine, s) ||

@@ -36,6 +36,15 @@ void ht_lost_reset(struct ht_map *map);
 u32 ht_lost_take(struct ht_map *map);
 void ht_lost_give(struct ht_map *map, u32 entry);
 
+/*
+ * Is half of it in use? Only a commit takes out what has been written or discarded since it was
+ * lost. May be asked without the lock.
+ */
+static inline bool ht_lost_wants_commit(const struct ht_map *map)
+{
+	return READ_ONCE(map->lost.used) >= map->lost.capacity / 2;
+}
+
 static inline u32 ht_lost_sector(const struct ht_map *map, u32 entry)
 {
 	return entry / map->geo.lost_per_sector;

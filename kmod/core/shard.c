@@ -227,6 +227,14 @@ void ht_drop(struct ht_map *map, const struct ht_shard *shard, u32 slot, u32 fro
 	ret->act |= unused_fetch(map, slot, &ret->fetch) | ht_release(map, slot);
 }
 
+bool ht_done(struct ht_map *map, u32 slot, u32 *ret_act)
+{
+	if (ht_forget(map, slot, ret_act))
+		return false;
+	slot_of(map, slot)->flags |= HT_F_DONE;
+	return !ht_bits_any(ht_slot_bits(map, slot, HT_VOLATILE), 0, map->geo.units);
+}
+
 /* ---- holds ---------------------------------------------------------------------------------- */
 
 void ht_hold_add(struct ht_map *map, struct ht_hold *hold)

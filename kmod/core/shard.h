@@ -112,6 +112,13 @@ u32 ht_release(struct ht_map *map, u32 slot);
 bool ht_forget(struct ht_map *map, u32 slot, u32 *ret_act);
 
 /*
+ * The owner of all of it said DONE, and what is volatile was dropped if it could be. Forgets what
+ * is clean (*ret_act: HT_ACT_*), or sees to it that it is forgotten once it is home. True: it
+ * should go home soon. What is still volatile need not: it is dropped when its slot is needed.
+ */
+bool ht_done(struct ht_map *map, u32 slot, u32 *ret_act);
+
+/*
  * The owner of units [from, to) can do without them: marks those that are dirty. Only what was
  * last written before write epoch `epoch` (R12).
  */

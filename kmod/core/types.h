@@ -58,7 +58,7 @@ enum ht_slot_state {
 #define HT_F_CHANGED (1U << 1)  /* differs from the newest submitted record */
 #define HT_F_STALE (1U << 2)    /* a record may claim units that have been dropped since */
 #define HT_F_FETCHED (1U << 3)  /* brought by a FETCH, and not read since */
-#define HT_F_DONE (1U << 4)     /* its owner said DONE: destage and forget it first */
+#define HT_F_DONE (1U << 4)     /* its owner said DONE: drop it, or destage and forget it first */
 #define HT_F_DROPPED (1U << 5)  /* stale, and since the newest submitted record */
 #define HT_F_LATE (1U << 6)     /* a read waits for the fill in flight */
 #define HT_F_HOME (1U << 7)     /* home was written behind it: flush bulk before its next record */

@@ -97,9 +97,9 @@ void Sim::done(const Epoch& epoch, uint32_t slot, uint32_t from, uint32_t to) {
     apply_acts(drop(slot, from, to), slot);
     if (slots_[slot].extent == HT_NIL || from || to < map_.geo.units) return;
     u32 act = 0;
-    if (ht_forget(&map_, slot, &act)) return apply_acts(act, slot);
-    slots_[slot].flags |= HT_F_DONE;
-    ht_engine_hurry(&engine_, slot);
+    const bool soon = ht_done(&map_, slot, &act);
+    apply_acts(act, slot);
+    if (soon) ht_engine_hurry(&engine_, slot);
 }
 
 // Returns HT_ACT_*, 0 if nothing was dropped.

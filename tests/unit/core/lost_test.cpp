@@ -110,6 +110,11 @@ TEST(Drop, KeepsWhatCannotBeRecorded) {
     EXPECT_EQ(m.drop(6).units, 0U);
     EXPECT_EQ(m.bits(6, HT_VALID), 0x1) << "to be destaged";
 
+    u32 act = 0;
+    EXPECT_FALSE(ht_done(&m.map, 6, &act)) << "dead, whatever can be recorded now";
+    m.write(X + 21, 5, 0, 8);
+    EXPECT_TRUE(ht_done(&m.map, 5, &act)) << "nobody called it volatile: home, and soon";
+
     m.write(X, 7, 8, 16);
     EXPECT_EQ(m.drop(7).units, 1U) << "an extent that has an entry needs none";
     EXPECT_EQ(m.lost(X), 0x3);

@@ -218,6 +218,16 @@ TEST(Values, OfTheDirtyTheLowestGoesAndIsDroppedIfTheTableSaysSo) {
     EXPECT_EQ(t.next(HT_WORK_DESTAGE), 0U);
 }
 
+TEST(Values, WhatIsDoneIsDroppedWhateverTheTableSays) {
+    Valued t;
+    t.rule();
+    t.m.engine.tune.high = 1;
+    t.m.engine.tune.low = 0;
+    t.put(0, HT_LIST_DIRTY, 1);
+    t.m.slot(0).flags |= HT_F_DONE;
+    EXPECT_EQ(t.next(HT_WORK_SHED), 0U);
+}
+
 TEST(Values, ATableThatHasRunOutDropsNothingAndTheOldestGoes) {
     Valued t;
     t.rule();
