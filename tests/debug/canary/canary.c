@@ -47,7 +47,7 @@ static void rcu(void)
 
 static void atomic(void)
 {
-	DEFINE_SPINLOCK(lock);
+	static DEFINE_SPINLOCK(lock);
 
 	spin_lock(&lock);
 	might_sleep();
