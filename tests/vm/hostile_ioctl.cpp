@@ -549,6 +549,9 @@ int compat_ioctl(int fd, unsigned long request, void* arg) {
 }
 
 void test_compat(const char* tier) {
+    // Without them the gate is closed, and whoever knocks is killed.
+    if (access("/proc/sys/abi/vsyscall32", F_OK) != 0)
+        return printf("note: this kernel has no 32-bit calls\n"), void();
     struct Low {
         hintier_bind bind;
         hintier_batch batch;
@@ -559,9 +562,7 @@ void test_compat(const char* tier) {
     const int fd = control(), shown = open(tier, O_RDONLY);
     *low = {};
     low->bind.fd = shown;
-    const int r = compat_ioctl(fd, HINTIER_IOC_BIND, &low->bind);
-    if (r == ENOSYS) return printf("note: this kernel has no 32-bit calls\n"), void();
-    same(r, 0, "bind by a 32-bit caller");
+    same(compat_ioctl(fd, HINTIER_IOC_BIND, &low->bind), 0, "bind by a 32-bit caller");
     same(low->bind.bytes, tier_bytes, "bytes told to a 32-bit caller");
     low->hint[0] = classify();
     low->hint[1] = classify(tier_bytes);
