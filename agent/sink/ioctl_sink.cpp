@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
+#include "agent/base/log.hpp"
+
 namespace hintier {
 
 namespace {
@@ -65,8 +67,12 @@ Result<int> IoctlSink::bind(std::uint32_t tier) {
             "the hintier module and this agent do not fit: install the same version of both",
             EPROTO);
     }
-    const int mode = show_ == Show::writable ? O_RDWR : O_RDONLY;
-    const Fd device(::open(node->c_str(), mode | O_CLOEXEC));
+    Fd device(::open(node->c_str(), (show_ == Show::writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+    if (!device && show_ == Show::writable) {
+        log::warning("{}; no value tables for it, see rules.worth in hintierd.toml(5)",
+                     system_failure(*node).value().text);
+        device = Fd(::open(node->c_str(), O_RDONLY | O_CLOEXEC)); // hints need no more
+    }
     if (!device) return system_failure(*node);
     hintier_bind bind{};
     bind.fd = device.get();
