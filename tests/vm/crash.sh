@@ -127,11 +127,11 @@ expect_shutdown() {
 # The filesystem learns that its device has gone, and is unmounted.
 pull_down() {
 	xfs_io -x -c shutdown $MNT 2>/dev/null || true
-	umount $MNT
+	unmount
 }
 
 fsck_now() {
-	umount $MNT
+	unmount
 	if [ "$1" = ext4 ]; then e2fsck -fn $TIER; else xfs_repair -n $TIER; fi
 	mount -o discard $TIER $MNT
 }
@@ -152,6 +152,6 @@ cut_fs() {
 		$5 || fail "after cut $seed"
 		[ $((seed % 4)) != 0 ] || fsck_now "$fs"
 	done
-	umount $MNT
+	unmount
 	flash_gone
 }

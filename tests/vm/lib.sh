@@ -144,6 +144,9 @@ verify() {
 		--randrepeat=1 "${@:2}"
 }
 
+# unmount: the agent, or udev, may have one of its files open for a moment.
+unmount() { eventually umount $MNT; }
+
 drop_caches() { echo 3 >/proc/sys/vm/drop_caches; }
 
 # tree DIR N: files of five sizes, N of each, no two with a block in common; and their sums.
@@ -175,7 +178,7 @@ drop_disks() {
 teardown() {
 	local node
 	wait
-	! mountpoint -q $MNT || umount $MNT
+	! mountpoint -q $MNT || unmount
 	udevadm settle
 	for node in $(dmsetup ls --target hintier | awk '/\(/ { print $1 }'); do dmsetup remove "$node"; done
 	for node in $(dmsetup ls | awk '/\(/ { print $1 }'); do dmsetup remove "$node"; done
