@@ -120,7 +120,7 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
                     apply(event, false);
                     planner_.unlinked(world_, reap);
                 }),
-      speech_(world_, planner_), restore_(config.restore) {}
+      speech_(world_, planner_) {}
 
 void Agent::arm_files() {
     bpf_->arm();
@@ -216,7 +216,7 @@ void Agent::sample_reads(Nanos now) {
             bytes += one.sum.bytes;
         }
     }
-    restore_.sample(bytes, now);
+    planner_.restore.sample(bytes, now);
 }
 
 void Agent::on_recheck() {

@@ -15,7 +15,6 @@
 #include "agent/daemon/recorder.hpp"
 #include "agent/daemon/roots.hpp"
 #include "agent/daemon/tiers.hpp"
-#include "agent/plan/restore.hpp"
 #include "agent/plan/speech.hpp"
 #include "agent/source/call_source.hpp"
 
@@ -81,6 +80,7 @@ private:
     std::vector<std::uint64_t> objects_of(std::uint32_t root,
                                           const std::vector<std::string_view>& names) const;
     Result<Words> words_of(const Peer& peer, Words::Kind kind, const Spoken& spoken) const;
+    Answer announced(const Peer& peer, Words::Kind kind, const Spoken& spoken);
     Result<Speech::Outcome> hear(const Peer& peer, Words::Kind kind, const Spoken& spoken);
     void check_probes();
     void sample_reads(Nanos now);
@@ -109,7 +109,6 @@ private:
     Executor executor_;
     Speech speech_;
     Recorder recorder_;
-    RestoreRate restore_;
     Nanos sampled_{};
     std::unique_ptr<Learned> learned_; // nullptr: nothing is kept
     Nanos kept_{};

@@ -307,6 +307,7 @@ void read_worth(Table in, WorthRule::Config& ret, bool reaper) {
 void read_restore(Table in, RestoreConfig& ret) {
     in.bytes("rate", ret.rate);
     in.duration("half_life", ret.half_life);
+    in.flag("skip", ret.skip);
     in.check(ret.validate());
     in.done();
 }
@@ -337,6 +338,7 @@ Root read_root(Table in, bool reaper) {
     in.text("adapter", adapter);
     in.number("group", root.group);
     in.flag("reap", root.reap);
+    in.bytes("recompute", root.recompute);
     root.adapter = find_adapter(adapter);
     if (!root.path.starts_with('/')) in.fail("path", "must be an absolute path");
     if (!root.adapter) {
@@ -380,7 +382,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file_name)
     read_chain(rules.table("chain"), config.rules.chain);
     read_announce(rules.table("announce"), config.rules.announce);
     read_worth(rules.table("worth"), config.rules.worth, config.rules.reaper.enabled);
-    read_restore(rules.table("restore"), config.restore);
+    read_restore(rules.table("restore"), config.rules.restore);
     rules.done();
 
     for (Table& one : top.tables("kv_events")) {

@@ -16,7 +16,6 @@
 #include "agent/daemon/metrics_config.hpp"
 #include "agent/model/world.hpp"
 #include "agent/plan/planner.hpp"
-#include "agent/plan/restore.hpp"
 #include "agent/source/kv_event_source.hpp"
 
 namespace hintier {
@@ -49,7 +48,6 @@ struct Config {
     Learned::Config learned;
     World::Config world;
     Planner::Config rules;
-    RestoreConfig restore;
     std::vector<Root> roots;
     std::vector<KvEventConfig> kv_events;
     std::vector<std::string> probes; // libraries and binaries whose calls are watched

@@ -49,9 +49,10 @@ public:
         if (value > most) return fail(name, " is too large"), 0;
         return value;
     }
-    std::uint64_t needed_number(const char* name) {
+    std::uint64_t needed_number(const char* name,
+                                std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
         if (!find(name)) return fail(name, " is missing"), 0;
-        return number(name);
+        return number(name, most);
     }
     bool has(const char* name) const { return find(name); }
     std::vector<std::string_view> names() {
@@ -95,6 +96,7 @@ struct Asked {
 };
 
 constexpr std::uint64_t longest_ms = 24ULL * 3600 * 1000;
+constexpr std::uint64_t most_bytes = 1ULL << 50; // of one prefix: times for it are counted in ns
 
 Spoken spoken(Members& in) {
     Spoken said;
@@ -162,8 +164,8 @@ Result<Json> advise(Asked& asked) {
     Question question;
     question.root = asked.in.text("root");
     question.names = asked.in.names();
-    question.bytes = asked.in.number("bytes");
-    question.recompute_ms = asked.in.needed_number("recompute_ms");
+    question.bytes = asked.in.number("bytes", most_bytes);
+    question.recompute_ms = asked.in.needed_number("recompute_ms", longest_ms);
     if (question.names.empty() && !question.bytes) asked.in.fail("names", " or bytes are needed");
     if (auto fine = asked.in.done(); !fine) return Failure(std::move(fine.error()));
     return asked.service.advise(asked.peer, question);

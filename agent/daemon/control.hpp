@@ -11,7 +11,8 @@
 //       → {"ok":true,"known":<names that mean a file here>}
 //   {"op":"session_resumes","session":"<id>","in_ms":2000}            (names may be given)
 //       Its blocks are fetched by then.
-//       → {"ok":true,"fetched":<blocks>,"unknown":<names without a file>}
+//       → {"ok":true,"fetched":<blocks>,"left":<blocks that are faster to compute>,
+//         "unknown":<names without a file>}
 //   {"op":"request_queued","root":"…","names":["…",…],"in_ms":1000}   (session may be given)
 //       A request waits that will read these blocks.
 //       → as session_resumes
@@ -25,6 +26,8 @@
 //   {"op":"advise","names":["…",…],"recompute_ms":700}                (or "bytes" for names)
 //       Is it faster to restore these blocks than to compute them in that time?
 //       → {"ok":true,"restore":true|false,"restore_ms":…,"bytes":…,"bytes_per_s":…}
+//       What may speak of the root's blocks also teaches what is worth to be fetched ahead below
+//       it.
 //
 // Only root and the owner of the watched directory may speak of its sessions and blocks
 // (SO_PEERCRED); any peer may have loaded what it can open.

@@ -40,6 +40,8 @@ hintier_hint to_hint(const Advice& advice, const Range& range, std::uint64_t coo
         hint.flags = advice.restart ? HINTIER_FLAG_RESTART : 0;
         hint.depth = 0; // as much as helps
         break;
+    case Advice::Verb::leave:
+        break;
     }
     return hint;
 }
@@ -94,6 +96,10 @@ void Executor::prepare(const Advice& advice, Nanos now) {
         last_hints_.clear();
     }
     last_hints_[advice.object] = {advice.reason, advice.verb, now};
+    if (advice.verb == Advice::Verb::leave) {
+        ++counts_.left;
+        return;
+    }
     const auto found = layout_.find(advice.place.file, advice.place.root);
     if (!found) {
         const Error& error = found.error();
@@ -126,6 +132,8 @@ void Executor::prepare(const Advice& advice, Nanos now) {
         break;
     case Advice::Verb::sequence:
         ++counts_.led;
+        break;
+    case Advice::Verb::leave:
         break;
     }
 }

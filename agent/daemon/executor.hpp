@@ -21,6 +21,7 @@ public:
         std::uint64_t classified = 0; // files
         std::uint64_t fetched = 0;
         std::uint64_t led = 0;      // told in the order in which they will be read
+        std::uint64_t left = 0;     // not fetched: computing them again is faster
         std::uint64_t loads = 0;    // files that somebody wants to read whole
         std::uint64_t unmapped = 0; // no place on the device yet
         std::uint64_t off_tier = 0; // on no tier (or it is gone)

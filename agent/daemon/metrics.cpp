@@ -106,7 +106,9 @@ std::string Agent::metrics() {
            "Times that more was missed than was promised",
            real(planner_.worth.liveness().guard().trips()));
     to.one("hintier_agent_restore_bytes_per_second", Type::gauge, "Rate that a restore reads at",
-           real(restore_.bytes_per_second()));
+           real(planner_.restore.rate().bytes_per_second()));
+    to.one("hintier_agent_prefetches_skipped_total", Type::counter,
+           "Decisions not to fetch what is faster to compute", real(planner_.restore.skipped()));
     if (const auto tiers = kernel_->stats()) tell_tiers(to, *tiers);
     return to.text();
 }

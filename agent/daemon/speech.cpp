@@ -111,6 +111,14 @@ Result<Speech::Outcome> Agent::hear(const Peer& peer, Words::Kind kind, const Sp
     return outcome;
 }
 
+ControlService::Answer Agent::announced(const Peer& peer, Words::Kind kind, const Spoken& spoken) {
+    const auto heard = hear(peer, kind, spoken);
+    if (!heard) return Failure(heard.error());
+    return Json{{"fetched", heard->left ? 0 : heard->done},
+                {"left", heard->left ? heard->done : 0},
+                {"unknown", heard->named - heard->done}};
+}
+
 ControlService::Answer Agent::session_started(const Peer& peer, const Spoken& spoken) {
     const auto heard = hear(peer, Words::Kind::started, spoken);
     if (!heard) return Failure(heard.error());
@@ -118,15 +126,11 @@ ControlService::Answer Agent::session_started(const Peer& peer, const Spoken& sp
 }
 
 ControlService::Answer Agent::session_resumes(const Peer& peer, const Spoken& spoken) {
-    const auto heard = hear(peer, Words::Kind::resumes, spoken);
-    if (!heard) return Failure(heard.error());
-    return Json{{"fetched", heard->done}, {"unknown", heard->named - heard->done}};
+    return announced(peer, Words::Kind::resumes, spoken);
 }
 
 ControlService::Answer Agent::request_queued(const Peer& peer, const Spoken& spoken) {
-    const auto heard = hear(peer, Words::Kind::queued, spoken);
-    if (!heard) return Failure(heard.error());
-    return Json{{"fetched", heard->done}, {"unknown", heard->named - heard->done}};
+    return announced(peer, Words::Kind::queued, spoken);
 }
 
 ControlService::Answer Agent::session_ended(const Peer& peer, const Spoken& spoken) {
@@ -191,12 +195,17 @@ ControlService::Answer Agent::advise(const Peer& peer, const Question& question)
         }
         dirs_.close_all();
     }
-    const Nanos restore = restore_.time_for(bytes);
+    const Nanos now = clock_.now();
+    if (const auto root = root_for(peer, question.root)) {
+        planner_.restore.told(*root, bytes, std::chrono::milliseconds(question.recompute_ms), now);
+    }
+    const RestoreRate& rate = planner_.restore.rate();
+    const Nanos restore = rate.time_for(bytes);
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(restore).count();
     return Json{{"restore", bytes > 0 && static_cast<std::uint64_t>(ms) < question.recompute_ms},
                 {"restore_ms", ms},
                 {"bytes", bytes},
-                {"bytes_per_s", static_cast<std::uint64_t>(restore_.bytes_per_second())}};
+                {"bytes_per_s", static_cast<std::uint64_t>(rate.bytes_per_second())}};
 }
 
 } // namespace hintier

@@ -186,11 +186,14 @@ Result<Json> Agent::status() {
     Json roots = Json::array();
     for (std::size_t i = 0; i < world_.roots().size(); ++i) {
         const Root& root = world_.roots()[i];
-        roots.push_back({{"path", root.path},
-                         {"adapter", std::string(root.adapter->name)},
-                         {"group", root.group},
-                         {"reap", root.reap},
-                         {"watching", roots_.watching(i)}});
+        roots.push_back(
+            {{"path", root.path},
+             {"adapter", std::string(root.adapter->name)},
+             {"group", root.group},
+             {"reap", root.reap},
+             {"recompute_bytes_per_s", static_cast<std::uint64_t>(planner_.restore.recompute(
+                                           world_, static_cast<std::uint32_t>(i), clock_.now()))},
+             {"watching", roots_.watching(i)}});
     }
     const Executor::Counts& done = executor_.counts();
     const SinkCounts& sent = sink_->counts();
@@ -233,7 +236,10 @@ Result<Json> Agent::status() {
         {"recording", recorder_.on()},
         {"kv_events", kv_events_json(kv_events_)},
         {"load", {{"files", done.loads}}},
-        {"restore", {{"bytes_per_s", static_cast<std::uint64_t>(restore_.bytes_per_second())}}},
+        {"restore",
+         {{"bytes_per_s", static_cast<std::uint64_t>(planner_.restore.rate().bytes_per_second())},
+          {"skipped", planner_.restore.skipped()},
+          {"left", done.left}}},
         {"chain",
          {{"fetched", done.fetched},
           {"led", done.led},

@@ -34,7 +34,8 @@ struct Root {
     std::string path;
     const Adapter* adapter = nullptr;
     std::uint16_t group = 1;
-    bool reap = false; // files below may be unlinked
+    bool reap = false;           // files below may be unlinked
+    std::uint64_t recompute = 0; // bytes of KV a second that its server computes; 0: not given
 };
 
 struct Place {

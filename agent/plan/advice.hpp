@@ -27,13 +27,14 @@ enum class Reason : std::uint16_t {
     load_asked,     // a file that somebody wants to read whole
     not_worth,      // worth: reading it again is less likely than a program on bulk is dear
     regrouped,      // classify: it ages like others than before
+    dearer,         // leave: computing it again is faster than reading it
     count,
 };
 
 std::string_view describe(Reason reason);
 
 struct Advice {
-    enum class Verb : std::uint8_t { classify, fetch, sequence };
+    enum class Verb : std::uint8_t { classify, fetch, sequence, leave }; // leave: not fetched
     Verb verb = Verb::classify;
     std::uint8_t klass = HINTIER_CLASS_KV;
     std::uint16_t group = 0;
@@ -47,6 +48,16 @@ struct Advice {
 };
 
 std::string_view describe(Advice::Verb verb);
+
+// Computing it again is faster than reading it: nothing is told of it to any tier.
+inline Advice leave(const Object& object) {
+    Advice advice;
+    advice.verb = Advice::Verb::leave;
+    advice.reason = Reason::dearer;
+    advice.depth = object.depth;
+    advice.object = object.id;
+    return advice;
+}
 
 // A file to unlink, if `name` in `place.directory` still is `place.file`.
 struct Reap {

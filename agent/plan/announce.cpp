@@ -8,11 +8,13 @@ Result<void> AnnounceRule::Config::validate() const {
     return {};
 }
 
-std::size_t AnnounceRule::announced(const World& world, std::uint32_t root,
-                                    const std::vector<std::uint64_t>& objects, std::uint32_t in_ms,
-                                    Plan& plan) {
-    if (!config_.enabled) return 0;
+AnnounceRule::Outcome AnnounceRule::announced(const World& world, std::uint32_t root,
+                                              const std::vector<std::uint64_t>& objects,
+                                              std::uint32_t in_ms, Nanos now, RestoreRule& restore,
+                                              Plan& plan) {
+    if (!config_.enabled) return {};
     const std::size_t budget = most();
+    const bool left = restore.dearer(world, root, now);
     std::size_t there = 0;
     for (const std::uint64_t id : objects) {
         if (there == budget) break;
@@ -22,6 +24,11 @@ std::size_t AnnounceRule::announced(const World& world, std::uint32_t root,
         bool any = false;
         for (const Place& place : object.places) { // one for each rank
             if (place.root != root) continue;
+            any = true;
+            if (left) {
+                plan.advice.push_back(leave(object));
+                break;
+            }
             plan.advice.push_back({.verb = Advice::Verb::fetch,
                                    .group = world.roots()[root].group,
                                    .reason = Reason::announced,
@@ -29,12 +36,11 @@ std::size_t AnnounceRule::announced(const World& world, std::uint32_t root,
                                    .object = id,
                                    .place = place,
                                    .deadline_ms = in_ms});
-            any = true;
         }
         there += any ? 1 : 0;
     }
-    fetched_ += there;
-    return there;
+    if (!left) fetched_ += there;
+    return {there, left};
 }
 
 } // namespace hintier

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule: blocks that a server says it will read are fetched in that order, by the time it says.
+// Rule: blocks that a server says it will read are fetched in that order, by the time it says;
+// unless it computes them faster.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "agent/plan/advice.hpp"
+#include "agent/plan/restore.hpp"
 #include "agent/plan/score.hpp"
 
 namespace hintier {
@@ -23,11 +25,16 @@ public:
 
     explicit AnnounceRule(const Config& config) : config_(config) {}
 
-    // Of the blocks, head of the chain first, how many are there to be fetched. What is unknown
-    // ends nothing: blocks behind it may be there.
-    std::size_t announced(const World& world, std::uint32_t root,
-                          const std::vector<std::uint64_t>& objects, std::uint32_t in_ms,
-                          Plan& plan);
+    struct Outcome {
+        std::size_t there = 0; // blocks that have a file
+        bool left = false;     // they are not fetched: computing them is faster
+    };
+
+    // The blocks, head of the chain first. What is unknown ends nothing: blocks behind it may be
+    // there.
+    Outcome announced(const World& world, std::uint32_t root,
+                      const std::vector<std::uint64_t>& objects, std::uint32_t in_ms, Nanos now,
+                      RestoreRule& restore, Plan& plan);
 
     void outcome(hintier_fetch how) { score_.count(how); }
     const Score& score() const { return score_; }

@@ -21,7 +21,8 @@ Result<void> ChainRule::Config::validate() const {
     return {};
 }
 
-void ChainRule::observe(const World& world, const Change& change, Nanos now, Plan& plan) {
+void ChainRule::observe(const World& world, const Change& change, Nanos now, RestoreRule& restore,
+                        Plan& plan) {
     if (!config_.enabled) return;
     const bool asked = change.kind == Change::Kind::asked && change.run >= config_.trigger;
     const bool opened = change.kind == Change::Kind::opened;
@@ -36,6 +37,11 @@ void ChainRule::observe(const World& world, const Change& change, Nanos now, Pla
     if (config_.deep_readers &&
         world.readers(change.pid, now - config_.readers_within) >= config_.deep_readers) {
         ++left_alone_;
+        return;
+    }
+    const Object& object = world.object(first);
+    if (!object.places.empty() && restore.dearer(world, object.places.front().root, now)) {
+        plan.advice.push_back(leave(object));
         return;
     }
     fetch_from(world, change.pid, first, asked ? Reason::chain_asked : Reason::chain_opened, now,

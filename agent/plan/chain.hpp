@@ -5,12 +5,14 @@
 //
 // In public traces, following the most recent successor from the second looked-up object (or the
 // first one read) covers 98-99.8 % of what a request goes on to read. It is of no use to readers
-// that are deep enough to keep the bulk device busy by themselves: these are left alone.
+// that are deep enough to keep the bulk device busy by themselves, nor of what a server computes
+// faster than it is read: these are left alone.
 #pragma once
 
 #include <unordered_map>
 
 #include "agent/plan/advice.hpp"
+#include "agent/plan/restore.hpp"
 #include "agent/plan/score.hpp"
 
 namespace hintier {
@@ -35,7 +37,8 @@ public:
 
     explicit ChainRule(const Config& config) : config_(config) {}
 
-    void observe(const World& world, const Change& change, Nanos now, Plan& plan);
+    void observe(const World& world, const Change& change, Nanos now, RestoreRule& restore,
+                 Plan& plan);
     void tick(Nanos now);
     void outcome(hintier_fetch how, Nanos now);
 

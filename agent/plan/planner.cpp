@@ -29,6 +29,8 @@ std::string_view describe(Reason reason) {
         return "it is too unlikely to be read again to be worth a program on bulk";
     case Reason::regrouped:
         return "it ages like others than before";
+    case Reason::dearer:
+        return "computing it again is faster than reading it";
     case Reason::count:
         break;
     }
@@ -43,6 +45,8 @@ std::string_view describe(Advice::Verb verb) {
         return "fetch";
     case Advice::Verb::sequence:
         return "sequence";
+    case Advice::Verb::leave:
+        return "leave";
     }
     return "unknown";
 }
@@ -51,7 +55,7 @@ void Planner::observe(const World& world, const Change& change, Nanos now, bool 
     const std::size_t first = plan.advice.size();
     classify.observe(world, change, now, at_start, plan);
     worth.group(world, plan, first);
-    chain.observe(world, change, now, plan);
+    chain.observe(world, change, now, restore, plan);
     if (!at_start) worth.observe(world, change, now);
 }
 

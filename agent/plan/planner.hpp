@@ -6,6 +6,7 @@
 #include "agent/plan/chain.hpp"
 #include "agent/plan/classify.hpp"
 #include "agent/plan/reaper.hpp"
+#include "agent/plan/restore.hpp"
 #include "agent/plan/worth.hpp"
 
 namespace hintier {
@@ -18,11 +19,12 @@ public:
         ChainRule::Config chain;
         AnnounceRule::Config announce;
         WorthRule::Config worth;
+        RestoreConfig restore;
     };
 
     explicit Planner(const Config& config)
         : classify(config.classify), reaper(config.reaper), chain(config.chain),
-          announce(config.announce), worth(config.worth) {}
+          announce(config.announce), worth(config.worth), restore(config.restore) {}
 
     // `at_start`: the change tells of something that was there before the agent.
     void observe(const World& world, const Change& change, Nanos now, bool at_start = false);
@@ -36,6 +38,7 @@ public:
     ChainRule chain;
     AnnounceRule announce;
     WorthRule worth;
+    RestoreRule restore;
 };
 
 } // namespace hintier

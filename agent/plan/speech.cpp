@@ -21,17 +21,22 @@ Result<Speech::Outcome> Speech::hear(const Words& words) {
         return count_known(objects);
     case Words::Kind::resumes:
     case Words::Kind::queued:
-        return Outcome{
-            planner_.announce.announced(world_, root, objects, words.in_ms, planner_.plan),
-            objects.size()};
+        return announce(words, root, objects);
     case Words::Kind::ended:
         break;
     }
     return end(words, root, objects);
 }
 
+Speech::Outcome Speech::announce(const Words& words, std::uint32_t root,
+                                 const std::vector<std::uint64_t>& objects) {
+    const auto heard = planner_.announce.announced(world_, root, objects, words.in_ms, words.time,
+                                                   planner_.restore, planner_.plan);
+    return {heard.there, objects.size(), heard.left};
+}
+
 Speech::Outcome Speech::count_known(const std::vector<std::uint64_t>& objects) const {
-    Outcome outcome{0, objects.size()};
+    Outcome outcome{0, objects.size(), false};
     for (const std::uint64_t object : objects) {
         const ObjectIndex index = world_.find(object);
         outcome.done += index != no_object && !world_.object(index).places.empty() ? 1 : 0;
@@ -47,7 +52,7 @@ Result<Speech::Outcome> Speech::end(const Words& words, std::uint32_t root,
     if (sessions_.find(words.session, words.teller)) {
         sessions_.forget(words.session);
     }
-    return Outcome{*files, objects.size()};
+    return Outcome{*files, objects.size(), false};
 }
 
 } // namespace hintier

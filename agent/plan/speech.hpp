@@ -34,6 +34,7 @@ public:
     struct Outcome {
         std::size_t done = 0;  // blocks known, fetched, or on the reaper's list
         std::size_t named = 0; // of so many
+        bool left = false;     // known, and not fetched: computing them is faster
     };
 
     Speech(const World& world, Planner& planner) : world_(world), planner_(planner) {}
@@ -43,6 +44,8 @@ public:
     const Sessions& sessions() const { return sessions_; }
 
 private:
+    Outcome announce(const Words& words, std::uint32_t root,
+                     const std::vector<std::uint64_t>& objects);
     Outcome count_known(const std::vector<std::uint64_t>& objects) const;
     Result<Outcome> end(const Words& words, std::uint32_t root,
                         const std::vector<std::uint64_t>& objects);

@@ -67,6 +67,7 @@ void Replay::carry_out() {
     if (told_) told_(plan, now_);
     for (const Advice& advice : plan.advice) {
         ++counts_.reasons[static_cast<std::size_t>(advice.reason)];
+        if (advice.verb == Advice::Verb::leave) continue;
         if (advice.verb == Advice::Verb::classify) {
             ++counts_.classified;
             continue;

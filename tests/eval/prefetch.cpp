@@ -84,7 +84,8 @@ private:
         for (const Block block : blocks)
             objects.push_back(block + 1ULL);
         plan_.clear();
-        announce_.announced(world_, 0, objects, std::uint32_t(options_.lead * 1000), plan_);
+        announce_.announced(world_, 0, objects, std::uint32_t(options_.lead * 1000), now_, restore_,
+                            plan_);
         drive_ = now_ - nanos(options_.lead);
         fetch(drive_);
     }
@@ -149,7 +150,7 @@ private:
         event.parent = {device, 1, 2};
         if (kind != EventKind::lookup) event.file = {device, 1, block + 100ULL};
         plan_.clear();
-        chain_.observe(world_, world_.apply(event), now_, plan_);
+        chain_.observe(world_, world_.apply(event), now_, restore_, plan_);
         fetch(now_);
     }
 
@@ -161,6 +162,7 @@ private:
     World world_;
     ChainRule chain_;
     AnnounceRule announce_;
+    RestoreRule restore_{RestoreConfig()}; // recomputing is given no rate: it is never faster
     Plan plan_;
     Nanos now_{};
     Nanos drive_{}; // is busy until then

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "agent/model/world.hpp"
+#include "agent/plan/restore.hpp"
 
 namespace hintier::test {
 
@@ -64,6 +65,7 @@ public:
     const Object& object(std::uint64_t id) const { return world.object(world.find(id)); }
 
     World world;
+    RestoreRule restore{RestoreConfig()};
     Nanos now = 1000s;
     std::uint32_t pid = 100;
     std::uint32_t tid = 101;

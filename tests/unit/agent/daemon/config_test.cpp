@@ -42,11 +42,15 @@ enabled = true
 quiet = "120s"
 [rules.chain]
 window = 4
+[rules.restore]
+rate = "2GiB"
+skip = false
 [[root]]
 path = "/kv"
 adapter = "vllm-fs"
 group = 9
 reap = true
+recompute = "512MiB"
 )",
                                      "f");
     ASSERT_TRUE(config) << config.error().text;
@@ -57,6 +61,9 @@ reap = true
     EXPECT_EQ(config->world.chain_gap, 80ms);
     EXPECT_EQ(config->rules.reaper.quiet, 120s);
     EXPECT_EQ(config->rules.chain.window, 4U);
+    EXPECT_EQ(config->rules.restore.rate, 2ULL << 30);
+    EXPECT_FALSE(config->rules.restore.skip);
+    EXPECT_EQ(config->roots.at(0).recompute, 512ULL << 20);
     EXPECT_EQ(config->roots.at(0).group, 9);
     EXPECT_TRUE(config->roots.at(0).reap);
 }

@@ -133,6 +133,8 @@ INSTANTIATE_TEST_SUITE_P(
         R"({"op":"load","fds":1})", R"({"op":"load","fds":2})",
         R"({"op":"load","fds":1,"class":7})", R"({"op":"advise"})", R"({"op":"advise","bytes":1})",
         R"({"op":"advise","recompute_ms":1})",
+        R"({"op":"advise","bytes":18446744073709551615,"recompute_ms":1})",
+        R"({"op":"advise","bytes":1,"recompute_ms":18446744073709551615})",
         R"({"op":"session_ended","session":"s","names":"a"})",
         R"({"op":"session_ended","session":"s","names":[1]})",
         R"({"op":"session_ended","session":1,"names":[]})",
