@@ -434,6 +434,9 @@ int ht_dev_info(struct ht_dev *dev, struct ht_info *ret)
 	ret->pinned = ht_pins_charged(t->engine.pins, 0);
 	spin_unlock_irq(&t->engine_lock);
 	ret->lost = ht_lostmap_units(t) * HINTIER_UNIT_BYTES;
+	ret->over = READ_ONCE(t->over);
+	ret->fast_left = READ_ONCE(t->budget[HT_BUDGET_FAST].left);
+	ret->bulk_left = READ_ONCE(t->budget[HT_BUDGET_BULK].left);
 	ht_dev_release(dev);
 	return 0;
 }
@@ -452,6 +455,8 @@ int ht_tier_set(struct ht_tier *t, const char *key, const char *value)
 	spin_lock_irq(&t->engine_lock);
 	r = ht_tunable_set(&t->engine.tune, key, number);
 	spin_unlock_irq(&t->engine_lock);
+	if (!r)
+		ht_budget_kick(t);
 	return r;
 }
 

@@ -215,6 +215,8 @@ int ht_fetch_queue(struct ht_tier *t, u64 teller, const struct hintier_hint *hin
 
 	if ((hint->flags & HINTIER_FLAG_STAGE) && !t->stage)
 		return -ENOSPC;
+	if (!(hint->flags & HINTIER_FLAG_STAGE) && READ_ONCE(t->over) & HINTIER_OVER_FAST)
+		return -EDQUOT;
 	spin_lock_irqsave(&t->fetch_lock, flags);
 	f = entry(t, t->fetch_head);
 	if (f->number && (f->coming || !list_empty(&f->told))) {
@@ -336,6 +338,8 @@ void ht_fetch_start_some(struct ht_tier *t)
 	       ht_fetch_next(t, false, &wanted, &f)) {
 		/* Without fast nothing will come. */
 		r = t->map.mode < HINTIER_MODE_BYPASS ? resident(t, &wanted) : -EIO;
+		if (!r && READ_ONCE(t->over) & HINTIER_OVER_FAST)
+			r = -EDQUOT;
 		if (r > 0)
 			continue;
 		if (!r)

@@ -29,6 +29,7 @@ static const int reason_errno[] = {
 	[HINTIER_REASON_FAULT] = -EFAULT,
 	[HINTIER_REASON_STATE] = -ENODEV,
 	[HINTIER_REASON_EPOCH] = -EINVAL,
+	[HINTIER_REASON_BUDGET] = -EDQUOT,
 };
 
 /* Who carries out a verb that core lets through. */
@@ -53,6 +54,8 @@ static u32 reason_of(int r)
 		return HINTIER_REASON_RANGE;
 	case -ESTALE:
 		return HINTIER_REASON_EPOCH;
+	case -EDQUOT:
+		return HINTIER_REASON_BUDGET;
 	}
 	return HINTIER_REASON_STATE;
 }

@@ -87,6 +87,9 @@ struct ht_info {
 	u64 clean;
 	u64 pinned;                     /* extents, once for each who pins them */
 	u64 lost;                       /* bytes */
+	s64 fast_left;                  /* of budgets, bytes; below 0: owed */
+	s64 bulk_left;
+	u32 over;                       /* HINTIER_OVER_* */
 };
 
 /* Only -ENODEV; a suspended tier answers. */

@@ -58,7 +58,10 @@ static int fill_device(struct sk_buff *skb, const struct ht_info *info)
 	    nla_put_u64_64bit(skb, HINTIER_A_DEV_DIRTY, info->dirty, HINTIER_A_DEV_PAD) ||
 	    nla_put_u64_64bit(skb, HINTIER_A_DEV_CLEAN, info->clean, HINTIER_A_DEV_PAD) ||
 	    nla_put_u64_64bit(skb, HINTIER_A_DEV_PINNED, info->pinned, HINTIER_A_DEV_PAD) ||
-	    nla_put_u64_64bit(skb, HINTIER_A_DEV_LOST, info->lost, HINTIER_A_DEV_PAD))
+	    nla_put_u64_64bit(skb, HINTIER_A_DEV_LOST, info->lost, HINTIER_A_DEV_PAD) ||
+	    nla_put_u32(skb, HINTIER_A_DEV_OVER, info->over) ||
+	    nla_put_s64(skb, HINTIER_A_DEV_FAST_LEFT, info->fast_left, HINTIER_A_DEV_PAD) ||
+	    nla_put_s64(skb, HINTIER_A_DEV_BULK_LEFT, info->bulk_left, HINTIER_A_DEV_PAD))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -187,8 +190,8 @@ static size_t message_room(bool stats)
 {
 	const size_t number = nla_total_size_64bit(sizeof(u64));
 	const size_t byte = nla_total_size(sizeof(u8));
-	size_t room = nla_total_size(0) + 8 * number + nla_total_size(16) +
-		      2 * nla_total_size(sizeof(u32));
+	size_t room = nla_total_size(0) + 10 * number + nla_total_size(16) +
+		      3 * nla_total_size(sizeof(u32));
 
 	if (!stats)
 		return room;

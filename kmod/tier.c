@@ -137,6 +137,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 	INIT_WORK(&t->worker, ht_worker);
 	INIT_DELAYED_WORK(&t->again, ht_worker_again);
 	INIT_LIST_HEAD(&t->idle_xfers);
+	ht_budget_init(t);
 
 	error = open_devices(t, args, &r);
 	if (!error)
@@ -260,6 +261,7 @@ static void quiesce(struct ht_tier *t)
 	wait_event(t->drained, ht_xfers_idle(t));
 	cancel_delayed_work_sync(&t->again);
 	cancel_delayed_work_sync(&t->commit_timer);
+	cancel_delayed_work_sync(&t->budget_work);
 	drain_workqueue(t->wq);
 }
 
@@ -295,6 +297,7 @@ int ht_tier_activate(struct ht_tier *t)
 	t->dev->mode = t->map.mode;
 	t->loaded = true;
 	WRITE_ONCE(t->stopping, false);
+	ht_budget_kick(t);
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "core/budget.h"
 #include "core/commit.h"
 #include "core/engine.h"
 #include "core/fate.h"
@@ -150,6 +151,8 @@ struct ht_wanted {
 	u32 to;
 };
 
+enum { HT_BUDGET_FAST, HT_BUDGET_BULK, HT_BUDGETS };
+
 struct ht_args {
 	const char *fast;
 	const char *bulk;
@@ -238,6 +241,10 @@ struct ht_tier {
 	struct ht_stage *stage;      /* NULL: none */
 
 	struct bio_set xfer_bios;
+	struct delayed_work budget_work;
+	struct ht_budget budget[HT_BUDGETS]; /* budget_work */
+	u32 over;                    /* bits of those that are spent; see budget.c */
+
 	u32 discard_granularity;     /* sectors: of what goes down to bulk, 0 for nothing */
 	unsigned long *blank;        /* bitmap: regions of bulk, see blank.c; or NULL */
 	u32 blank_shift;             /* extents in a region */
@@ -303,6 +310,10 @@ bool ht_device_failed(blk_status_t status);
 int ht_discard(struct ht_tier *t, struct bio *bio, struct ht_io *io);
 void ht_discard_end(struct ht_tier *t, struct ht_io *io, blk_status_t *status);
 bool ht_discard_grain(const struct ht_tier *t, u64 *from, u64 *to);
+
+/* ---- budget.c ---- */
+void ht_budget_init(struct ht_tier *t);
+void ht_budget_kick(struct ht_tier *t);
 
 /* ---- blank.c ---- */
 int ht_blank_create(struct ht_tier *t);

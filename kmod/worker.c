@@ -218,6 +218,7 @@ static bool step(struct ht_tier *t, bool *again)
 	struct ht_situation now = {
 		.reads_wait = atomic_read(&t->bulk_reads),
 		.drain = atomic_read(&t->drainers),
+		.bulk_over = READ_ONCE(t->over) & HINTIER_OVER_BULK,
 		.now = ht_now_ms(),
 		.second = ht_now_second(),
 	};

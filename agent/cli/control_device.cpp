@@ -89,6 +89,10 @@ std::string reason_text(std::uint32_t reason) {
         return "the batch could not be read";
     case HINTIER_REASON_EPOCH:
         return "the write epoch is not one of this tier";
+    case HINTIER_REASON_BUDGET:
+        return "the fast device's budget of bytes a day is spent: see `hintierctl status`, or "
+               "fetch "
+               "to RAM with --stage";
     case HINTIER_REASON_STATE:
         return "the tier is suspended, failed or gone: see `hintierctl status`";
     default:

@@ -55,6 +55,9 @@ void parse_device(nlattr* nest, TierStats& stats) {
     stats.clean = number(at[HINTIER_A_DEV_CLEAN]);
     stats.lost = number(at[HINTIER_A_DEV_LOST]);
     stats.pinned = number(at[HINTIER_A_DEV_PINNED]);
+    stats.over = static_cast<std::uint32_t>(number(at[HINTIER_A_DEV_OVER]));
+    stats.fast_left = static_cast<std::int64_t>(number(at[HINTIER_A_DEV_FAST_LEFT]));
+    stats.bulk_left = static_cast<std::int64_t>(number(at[HINTIER_A_DEV_BULK_LEFT]));
 }
 
 void parse_fetch(nlattr* nest, TierStats& stats) {

@@ -50,8 +50,11 @@ struct TierStats {
     std::uint64_t free = 0;
     std::uint64_t dirty = 0;
     std::uint64_t clean = 0;
-    std::uint64_t pinned = 0; // extents
-    std::uint64_t lost = 0;   // bytes
+    std::uint64_t pinned = 0;   // extents
+    std::uint64_t lost = 0;     // bytes
+    std::uint32_t over = 0;     // HINTIER_OVER_*: budgets that are spent
+    std::int64_t fast_left = 0; // bytes of budgets; below 0: owed
+    std::int64_t bulk_left = 0;
     std::vector<IoCount> io;
     std::vector<IoLatency> latency;
     std::vector<FetchCount> fetches;

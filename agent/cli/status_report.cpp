@@ -30,6 +30,22 @@ std::string moving_text(const DmDevice& tier) {
                        target["moving_out"].dump());
 }
 
+// Of a budget of bytes a day; empty without one.
+std::string budget_text(const char* device, std::int64_t left, bool over, const char* gives_way) {
+    if (left == 0 && !over) return "";
+    const auto bytes = human_size(static_cast<std::uint64_t>(left < 0 ? -left : left));
+    return fmt::format("{} {} {}{}", device, bytes, left < 0 ? "owed" : "left",
+                       over ? fmt::format(": {}", gives_way) : "");
+}
+
+std::string budgets_text(const TierStats& stats) {
+    const std::string fast = budget_text("fast", stats.fast_left, stats.over & HINTIER_OVER_FAST,
+                                         "no promotion, new writes go home");
+    const std::string bulk = budget_text("bulk", stats.bulk_left, stats.over & HINTIER_OVER_BULK,
+                                         "destages only to make room");
+    return fast + (fast.empty() || bulk.empty() ? "" : "; ") + bulk;
+}
+
 std::string head_text(const DmDevice& tier, const TierStats& stats) {
     Facts facts;
     facts.add(tier.name, fmt::format("{}  {}, {}{}", dm_node(tier), human_size(stats.bytes),
@@ -51,6 +67,8 @@ std::string head_text(const DmDevice& tier, const TierStats& stats) {
                                      human_size(bytes_of(stats, HINTIER_OP_WRITE)),
                                      human_size(stats.counters[HINTIER_C_FAST_WRITE_BYTES]),
                                      human_size(stats.counters[HINTIER_C_BULK_WRITE_BYTES])));
+    if (const std::string budgets = budgets_text(stats); !budgets.empty())
+        facts.add("budget", budgets);
     return facts.text();
 }
 
@@ -156,26 +174,30 @@ Json status_json(const DmDevice& tier, const TierStats& stats) {
     Json counters = Json::object();
     for (unsigned i = 0; i < stats.counters.size(); i++)
         counters[counter_name(i)] = stats.counters[i];
-    return {{"name", tier.name},
-            {"device", dev_text(tier.id)},
-            {"uuid", uuid_text(stats.uuid)},
-            {"mode", mode_name(stats.mode)},
-            {"suspended", tier.suspended},
-            {"bytes", stats.bytes},
-            {"extent_bytes", stats.extent_bytes},
-            {"slots",
-             {{"total", stats.slots},
-              {"free", stats.free},
-              {"dirty", stats.dirty},
-              {"clean", stats.clean},
-              {"pinned", stats.pinned}}},
-            {"lost_bytes", stats.lost},
-            {"io", io_json(stats)},
-            {"latency", latency_json(stats)},
-            {"fetches", fetches_json(stats)},
-            {"counters", std::move(counters)},
-            {"target", parse_status_line(line_of(tier))},
-            {"dm_status", line_of(tier)}};
+    return {
+        {"name", tier.name},
+        {"device", dev_text(tier.id)},
+        {"uuid", uuid_text(stats.uuid)},
+        {"mode", mode_name(stats.mode)},
+        {"suspended", tier.suspended},
+        {"bytes", stats.bytes},
+        {"extent_bytes", stats.extent_bytes},
+        {"slots",
+         {{"total", stats.slots},
+          {"free", stats.free},
+          {"dirty", stats.dirty},
+          {"clean", stats.clean},
+          {"pinned", stats.pinned}}},
+        {"lost_bytes", stats.lost},
+        {"budget",
+         {{"fast", {{"over", bool(stats.over & HINTIER_OVER_FAST)}, {"left", stats.fast_left}}},
+          {"bulk", {{"over", bool(stats.over & HINTIER_OVER_BULK)}, {"left", stats.bulk_left}}}}},
+        {"io", io_json(stats)},
+        {"latency", latency_json(stats)},
+        {"fetches", fetches_json(stats)},
+        {"counters", std::move(counters)},
+        {"target", parse_status_line(line_of(tier))},
+        {"dm_status", line_of(tier)}};
 }
 
 } // namespace hintier::cli

@@ -287,6 +287,11 @@ void Agent::tier_event(const TierEvent& event) {
         log::debug("tier {}: {} of {} slots are dirty", device_text(event.device), event.args[0],
                    event.args[1]);
         break;
+    case HINTIER_EV_BUDGET:
+        log::warning("tier {}: the budget of {} GB a day of {} is {}", device_text(event.device),
+                     event.args[2], event.args[0] ? "bulk" : "fast",
+                     event.args[1] ? "spent" : "within bounds again");
+        break;
     case HINTIER_EV_FETCH:
         fetch_ended(event.args[0], event.args[1]);
         break;

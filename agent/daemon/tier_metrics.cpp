@@ -96,6 +96,19 @@ void tell_states(Exposition& to, const std::vector<TierStats>& tiers) {
     for (const TierStats& one : tiers) {
         to.sample({{"tier", device_text(one.tier.device)}}, static_cast<double>(one.tier.lost));
     }
+    to.family("hintier_tier_budget_left_bytes", Type::gauge,
+              "Left of what may be programmed a day; below 0: owed; 0 without a budget");
+    for (const TierStats& one : tiers) {
+        const std::string tier = device_text(one.tier.device);
+        to.sample({{"tier", tier}, {"device", "fast"}}, static_cast<double>(one.tier.fast_left));
+        to.sample({{"tier", tier}, {"device", "bulk"}}, static_cast<double>(one.tier.bulk_left));
+    }
+    to.family("hintier_tier_over_budget", Type::gauge, "1: the budget is spent");
+    for (const TierStats& one : tiers) {
+        const std::string tier = device_text(one.tier.device);
+        to.sample({{"tier", tier}, {"device", "fast"}}, one.tier.over & HINTIER_OVER_FAST ? 1 : 0);
+        to.sample({{"tier", tier}, {"device", "bulk"}}, one.tier.over & HINTIER_OVER_BULK ? 1 : 0);
+    }
 }
 
 void tell_counters(Exposition& to, const std::vector<TierStats>& tiers) {

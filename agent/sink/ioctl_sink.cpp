@@ -45,6 +45,8 @@ const char* reason_text(std::uint32_t reason) {
         return "unreadable hint";
     case HINTIER_REASON_EPOCH:
         return "unknown write epoch";
+    case HINTIER_REASON_BUDGET:
+        return "fast's budget of bytes a day is spent";
     case HINTIER_REASON_STATE:
         return "tier suspended, failed or gone";
     }

@@ -59,6 +59,9 @@ bool parse_tier(nlattr* nest, TierInfo& tier) {
     tier.dirty = get_u64(attrs, HINTIER_A_DEV_DIRTY);
     tier.clean = get_u64(attrs, HINTIER_A_DEV_CLEAN);
     tier.lost = get_u64(attrs, HINTIER_A_DEV_LOST);
+    tier.over = get_u32(attrs, HINTIER_A_DEV_OVER);
+    tier.fast_left = static_cast<std::int64_t>(get_u64(attrs, HINTIER_A_DEV_FAST_LEFT));
+    tier.bulk_left = static_cast<std::int64_t>(get_u64(attrs, HINTIER_A_DEV_BULK_LEFT));
     return tier.device != 0;
 }
 

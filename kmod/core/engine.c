@@ -9,6 +9,8 @@
  */
 #include "engine.h"
 
+#include "budget.h"
+
 /* Second chances in one decision: bounds the time under the lock. */
 #define AHEAD 2                 /* eighths of the reserve, evicted ahead of need */
 #define ROTATIONS 32
@@ -42,6 +44,8 @@ static const struct ht_tunable tunables[] = {
 	TUNABLE(drop, 0, 1),
 	TUNABLE(pins, 0, 90),
 	TUNABLE(pins_one, 0, 90),
+	TUNABLE(fast_gb_day, 0, HT_BUDGET_MAX),
+	TUNABLE(bulk_gb_day, 0, HT_BUDGET_MAX),
 	{ NULL, 0, 0, 0 },
 };
 
@@ -61,6 +65,8 @@ void ht_tunables_init(struct ht_tunables *tune)
 	tune->drop = 1;
 	tune->pins = 50;
 	tune->pins_one = 25;
+	tune->fast_gb_day = 0;
+	tune->bulk_gb_day = 0;
 }
 
 const struct ht_tunable *ht_tunable(u32 nth)
@@ -550,6 +556,8 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 			       HT_WORK_SHED :
 			       HT_WORK_DESTAGE;
 	}
+	if (now->bulk_over)
+		return HT_WORK_NONE;
 	*ret_slot = spread(engine);
 	return *ret_slot == HT_NIL ? HT_WORK_NONE : HT_WORK_DESTAGE;
 }

@@ -32,6 +32,8 @@ struct ht_tunables {
 	u32 drop;        /* 1: under pressure volatile units are dropped, not destaged */
 	u32 pins;        /* percent of slots that may be pinned */
 	u32 pins_one;    /* and by one of those who do */
+	u32 fast_gb_day; /* 10^9 bytes that may be programmed on fast in a day, see budget.h; 0: any */
+	u32 bulk_gb_day; /* and on bulk */
 };
 
 enum ht_work {
@@ -48,6 +50,7 @@ struct ht_situation {
 	bool full;       /* no further one can start */
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
+	bool bulk_over;  /* bulk's budget is spent: nothing goes there but to make room */
 	u32 now;         /* ms of a clock that wraps: ticks of pins, life of values */
 	u16 second;      /* of a clock that wraps, which ages count in */
 };

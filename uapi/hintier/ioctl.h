@@ -101,6 +101,7 @@ enum hintier_verb {
  * by source, and told by an event when all of it has ended. If two want the same, the later one
  * has it, and the earlier one counts as cancelled. FETCHes outlive the descriptor; a tier that is
  * suspended cancels them. ENOSPC: 4096 are under way, or to RAM on a tier without a stage.
+ * EDQUOT: to fast, and its budget (tunable `fast_gb_day`) is spent.
  *
  * PIN: no extent that the range touches is evicted, and of a dirty one nothing volatile is dropped
  * for room. It is destaged like any other; DONE, discards and a failing medium take it away all the
@@ -175,6 +176,7 @@ enum hintier_reason {
 	HINTIER_REASON_FAULT = 11,     /* the element cannot be read */
 	HINTIER_REASON_STATE = 12,     /* tier suspended, failed or gone */
 	HINTIER_REASON_EPOCH = 13,     /* not a write epoch that this tier has started */
+	HINTIER_REASON_BUDGET = 14,    /* FETCH to fast: its budget of bytes a day is spent */
 };
 
 /*

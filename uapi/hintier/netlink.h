@@ -25,6 +25,8 @@
  *     HINTIER_A_DEV_SLOTS       u64  … _FREE, _DIRTY, _CLEAN u64: slots of fast
  *     HINTIER_A_DEV_PINNED      u64  extents that are pinned, once for each who pins them
  *     HINTIER_A_DEV_LOST        u64  bytes that were dropped, and not written or discarded since
+ *     HINTIER_A_DEV_OVER        u32  HINTIER_OVER_*: budgets that are spent
+ *     HINTIER_A_DEV_FAST_LEFT   s64  … _BULK_LEFT s64: bytes of budgets; below 0: owed; 0 without
  *   HINTIER_A_STATS             nest
  *     HINTIER_A_STAT_IO         nest, repeated: one for each (op, outcome, class) that is not zero
  *       HINTIER_A_IO_OP u8, _OUTCOME u8, _CLASS u8, _COUNT u64, _BYTES u64
@@ -85,9 +87,20 @@ enum hintier_attr_dev {
 	HINTIER_A_DEV_PAD,
 	HINTIER_A_DEV_LOST,   /* u64 */
 	HINTIER_A_DEV_PINNED, /* u64 */
+	HINTIER_A_DEV_OVER,   /* u32 */
+	HINTIER_A_DEV_FAST_LEFT, /* s64 */
+	HINTIER_A_DEV_BULK_LEFT, /* s64 */
 	__HINTIER_A_DEV_MAX
 };
 #define HINTIER_A_DEV_MAX (__HINTIER_A_DEV_MAX - 1)
+
+/*
+ * Budgets of bytes programmed a day, tunables `fast_gb_day` and `bulk_gb_day`. While fast's is
+ * spent, nothing is promoted or fetched to fast and writes that need a new slot go home; while
+ * bulk's is spent, nothing is destaged but to make room, and writes go to fast.
+ */
+#define HINTIER_OVER_FAST (1U << 0)
+#define HINTIER_OVER_BULK (1U << 1)
 
 enum hintier_attr_stat {
 	HINTIER_A_STAT_UNSPEC,
@@ -179,6 +192,8 @@ enum hintier_event {
 				 /* arg3 source, and enum hintier_class << 16 */
 	HINTIER_EV_DROP = 6,     /* arg0 offset of the extent, arg1 bytes lost in it, arg2 object, */
 				 /* arg3 number of the drop: counts up from 1, a gap means loss */
+	HINTIER_EV_BUDGET = 7,   /* arg0 device (0 fast, 1 bulk), arg1 1: spent, 0: no longer, */
+				 /* arg2 10^9 bytes a day */
 };
 
 #endif

@@ -38,7 +38,7 @@ std::vector<hintier::fuzz::Bytes> seeds() {
 
 void check_hint(const hintier_hint& hint, u32 access, u64 bytes) {
     const u32 reason = ht_hint_refusal(&hint, access, bytes);
-    require(reason <= HINTIER_REASON_EPOCH, "a reason that callers know");
+    require(reason <= HINTIER_REASON_BUDGET, "a reason that callers know");
     if (reason != HINTIER_REASON_NONE) return;
     require(hint.verb >= HINTIER_VERB_CLASSIFY && hint.verb <= HINTIER_VERB_UNPIN, "verb");
     require(hint.klass < HINTIER_CLASSES && hint.group < HINTIER_GROUPS, "class and group");
@@ -66,7 +66,7 @@ FUZZ_TARGET(hint, seeds) {
         require(batch.count && batch.count <= HINTIER_BATCH_MAX && !batch.flags &&
                     !batch.reserved[0] && !batch.reserved[1],
                 "a batch is bounded");
-    require(batch.done == 0 && batch.reason <= HINTIER_REASON_EPOCH, "nothing is done yet");
+    require(batch.done == 0 && batch.reason <= HINTIER_REASON_BUDGET, "nothing is done yet");
 
     const auto query = in.take<hintier_query>();
     if (ht_query_refusal(&query) == 0 && ht_inside(query.offset, query.length, bytes))

@@ -205,6 +205,25 @@ TEST(Engine, SpreadsOldDirtySlotsOverBothDevices) {
     EXPECT_EQ(ht_engine_dirty(&m.engine), N - 1 - destaged.size());
 }
 
+// Over bulk's budget only what makes room goes home.
+TEST(Engine, SpreadsNothingOverBulksBudget) {
+    SmallMap m = with(N - 1, 0);
+    m.engine.tune.high = 99;
+    m.engine.tune.low = 98;
+    m.engine.tune.reserve = 1;
+    m.engine.tune.spread = 25;
+    ht_situation now{};
+    u32 slot;
+    now.bulk_over = true;
+    EXPECT_EQ(ht_engine_next(&m.engine, &now, &slot), HT_WORK_NONE);
+    now.drain = true;
+    EXPECT_EQ(ht_engine_next(&m.engine, &now, &slot), HT_WORK_DESTAGE);
+    ht_engine_append(&m.engine, slot, HT_LIST_DIRTY);
+    now.drain = false;
+    m.engine.tune.high = 50;
+    EXPECT_EQ(ht_engine_next(&m.engine, &now, &slot), HT_WORK_SHED) << "or a destage";
+}
+
 TEST(Tunables, AreFoundByNameAndBounded) {
     ht_tunables tune{};
     ht_tunables_init(&tune);

@@ -163,6 +163,23 @@ TEST(Status, JsonHasTheShapeThatScriptsRead) {
     EXPECT_NE(text.find("moving 3 in, 2 out"), std::string::npos) << text;
     EXPECT_NE(text.find("100 dirty (10.0 %)"), std::string::npos) << text;
     EXPECT_NE(text.find("errors_bulk"), std::string::npos) << text;
+    EXPECT_EQ(text.find("budget"), std::string::npos) << text;
+    EXPECT_EQ(json["budget"]["fast"]["over"], false);
+}
+
+TEST(Status, BudgetsAreToldWhereThereAreAny) {
+    DmDevice tier;
+    TierStats stats;
+    stats.fast_left = -(3LL << 30);
+    stats.over = HINTIER_OVER_FAST;
+    stats.bulk_left = 5LL << 30;
+    Json json = status_json(tier, stats);
+    EXPECT_EQ(json["budget"]["fast"]["over"], true);
+    EXPECT_EQ(json["budget"]["fast"]["left"], -(3LL << 30));
+    EXPECT_EQ(json["budget"]["bulk"]["over"], false);
+    std::string text = status_text(tier, stats);
+    EXPECT_NE(text.find("fast 3 GiB owed: no promotion"), std::string::npos) << text;
+    EXPECT_NE(text.find("bulk 5 GiB left"), std::string::npos) << text;
 }
 
 TEST(Status, SuspendedTargetsTellNoSlots) {
