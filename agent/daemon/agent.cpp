@@ -87,10 +87,7 @@ Result<std::unique_ptr<Agent>> Agent::open(const Config& config, const Options& 
                          learned.error().text);
         }
     }
-    if (agent->learned_ && agent->planner_.worth.restore(agent->learned_->hazard())) {
-        log::info("what was learned of {} reads is known again",
-                  agent->planner_.worth.liveness().model().hazard().reads());
-    }
+    agent->remember_before();
     agent->refresh_tiers();
     (void)agent->roots_.check();
     agent->check_probes();
@@ -199,10 +196,46 @@ void Agent::recall(const Event& seen) {
     (void)world_.apply(stored);
 }
 
+// From the agent's clock to the wall's, which goes on over a restart: what is kept is in its time.
+double Agent::wall_s() const {
+    const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
+    return wall.count() - in_seconds(clock_.now());
+}
+
+void Agent::remember_before() {
+    if (!learned_ || !config_.rules.worth.enabled) return;
+    WorthRule& worth = planner_.worth;
+    if (worth.restore(learned_->hazard(), learned_->watched_s()))
+        log::info("what was learned of {:.0f} reads is known again",
+                  worth.liveness().model().hazard().reads());
+    Memories before = learned_->take_memories();
+    const double wall = wall_s();
+    for (ObjectMemory& one : before.objects)
+        one.used_s -= wall;
+    worth.restore(clock_.now(), std::move(before));
+    worth.keep();
+}
+
 void Agent::keep(Nanos now) {
-    if (!learned_ || !config_.rules.worth.enabled || now - kept_ < 1min) return;
+    if (!learned_ || !config_.rules.worth.enabled) return;
+    Memories changed = planner_.worth.changed(world_);
+    const double wall = wall_s();
+    for (ObjectMemory& one : changed.objects)
+        one.used_s += wall;
+    if (!changed.empty()) learned_->remember(std::move(changed));
+    if (now - kept_ >= 1min) keep_hazard(now);
+}
+
+void Agent::keep_hazard(Nanos now) {
     kept_ = now;
-    learned_->hazard(planner_.worth.liveness().model().hazard().counts());
+    const LivenessRule& liveness = planner_.worth.liveness();
+    learned_->hazard(liveness.model().hazard().counts(), liveness.watched_s(now));
+}
+
+Agent::~Agent() {
+    const Nanos now = clock_.now();
+    keep(now);
+    if (learned_ && config_.rules.worth.enabled) keep_hazard(now);
 }
 
 // What readers of KV get from the tiers, once a second.

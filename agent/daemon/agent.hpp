@@ -28,6 +28,7 @@ public:
 
     static Result<std::unique_ptr<Agent>> open(const Config& config, const Options& options,
                                                const Clock& clock);
+    ~Agent() override; // what it has learned is kept
 
     int files_fd() const { return bpf_ ? bpf_->fd() : -1; }
     int kernel_fd() const { return kernel_->fd(); }
@@ -85,7 +86,10 @@ private:
     void check_probes();
     void sample_reads(Nanos now);
     void recall(const Event& seen);
+    void remember_before();
+    double wall_s() const;
     void keep(Nanos now);
+    void keep_hazard(Nanos now);
 
     Config config_;
     Options options_;

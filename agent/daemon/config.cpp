@@ -229,6 +229,7 @@ void read_metrics(Table in, MetricsConfig& ret) {
 void read_learned(Table in, Learned::Config& ret) {
     in.text("file", ret.file);
     in.number("max_links", ret.max_links);
+    in.number("max_objects", ret.max_objects);
     in.check(ret.validate());
     in.done();
 }

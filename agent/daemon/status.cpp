@@ -264,8 +264,12 @@ Result<Json> Agent::status() {
     };
     if (learned_) {
         json["learned"] = {{"links_read", learned_->links().size()},
-                           {"links_written", learned_->written()},
-                           {"links_lost", learned_->lost()}};
+                           {"links_written", learned_->written().links},
+                           {"links_lost", learned_->lost().links},
+                           {"objects_read", planner_.worth.remembered()},
+                           {"objects_recalled", planner_.worth.recalled()},
+                           {"objects_written", learned_->written().objects},
+                           {"objects_lost", learned_->lost().objects}};
     }
     if (const IoCounter* io = tiers_.io()) {
         json["trace"]["io"] = io_json(*io);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/model/liveness.hpp"
 
+#include <cmath>
+
 namespace hintier {
 
 namespace {
+
+// Far more sessions than there ever are.
+constexpr std::uint32_t most_sessions = 1U << 31;
 
 constexpr double fade_every_s = 60;
 
@@ -143,6 +148,85 @@ void Liveness::advance(Nanos now) {
         hazard_.fade(now_s - *faded_s_);
         faded_s_ = now_s;
     }
+}
+
+std::optional<std::pair<ObjectMemory, SessionMemory>> Liveness::memory(Index index) const {
+    const Object& object = objects_[index];
+    const std::uint32_t request = object.request;
+    if (request == none || request < first_) return std::nullopt;
+    const std::uint32_t used_by = requests_[request - first_].session;
+    if (!remembered(used_by)) return std::nullopt;
+    const Session& session = sessions_[used_by - first_session_];
+    return std::pair(ObjectMemory{.used_s = object.touched_s,
+                                  .made_by = object.session,
+                                  .used_by = used_by,
+                                  .depth = object.depth,
+                                  .successors = object.successors,
+                                  .group = object.group,
+                                  .partial = object.partial},
+                     SessionMemory{used_by, session.turns, session.full, session.ended});
+}
+
+// Requests get their objects when these are recalled. What an object was counted for before the
+// restart is in the hazards already, so the bins that a request has reached by now are passed.
+void Liveness::restore(Nanos now, Memories& before) {
+    if (!sessions_.empty() || !requests_.empty()) return before.objects.clear();
+    std::erase_if(before.sessions, [](const auto& one) { return one.number >= most_sessions; });
+    std::uint32_t newest = 0;
+    for (const SessionMemory& one : before.sessions)
+        newest = std::max(newest, one.number);
+    std::erase_if(before.sessions,
+                  [&](const auto& one) { return newest - one.number >= config_.max_requests; });
+    std::uint32_t oldest = newest;
+    for (const SessionMemory& one : before.sessions)
+        oldest = std::min(oldest, one.number);
+    if (!before.sessions.empty()) {
+        first_session_ = oldest;
+        sessions_.resize(newest - oldest + 1UL);
+    }
+    for (const SessionMemory& one : before.sessions)
+        sessions_[one.number - oldest] = {one.turns, one.full, one.ended};
+
+    std::erase_if(before.objects, [&](const ObjectMemory& one) {
+        return !one.id || !std::isfinite(one.used_s) || one.group >= Hazard::groups ||
+               !remembered(one.made_by) || !remembered(one.used_by);
+    });
+    std::vector<std::pair<double, std::uint32_t>> uses;
+    for (ObjectMemory& one : before.objects) {
+        one.used_s = std::min(one.used_s, in_seconds(now)); // the clock of the wall was set back
+        uses.emplace_back(one.used_s, one.used_by);
+    }
+    std::sort(uses.begin(), uses.end());
+    uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
+    for (const auto& [at_s, session] : uses)
+        requests_.push_back({at_s, session, {}});
+    advance(now);
+}
+
+void Liveness::recall(Index index, const ObjectMemory& memory) {
+    forget(index);
+    if (index >= objects_.size()) objects_.resize(index + 1UL);
+    Object& object = objects_[index];
+    object.known = true;
+    object.session = memory.made_by;
+    object.depth = memory.depth;
+    object.successors = memory.successors;
+    object.touched_s = memory.used_s;
+    object.group = memory.group;
+    object.partial = memory.partial;
+    enter(request_of(memory), object);
+}
+
+std::uint32_t Liveness::request_of(const ObjectMemory& memory) const {
+    const auto wanted = std::pair(memory.used_s, memory.used_by);
+    const auto key = [](const Request& request) {
+        return std::pair(request.at_s, request.session);
+    };
+    const auto at = std::lower_bound(
+        requests_.begin(), requests_.end(), wanted,
+        [&](const Request& request, const auto& than) { return key(request) < than; });
+    if (at == requests_.end() || key(*at) != wanted) return none;
+    return first_ + static_cast<std::uint32_t>(at - requests_.begin());
 }
 
 // A request goes on with the session that made its deepest known object if it has all that was

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/model/hazard.hpp"
+#include "agent/model/memory.hpp"
 
 namespace hintier {
 
@@ -68,6 +69,15 @@ public:
     const Hazard& hazard() const { return hazard_; }
     // What was learned before.
     bool restore(std::span<const double> counts) { return hazard_.restore(counts); }
+
+    // What is known of an object, without its id, and of the session that used it last; nothing if
+    // that is too long ago.
+    std::optional<std::pair<ObjectMemory, SessionMemory>> memory(Index object) const;
+    // Sessions go on and objects go on ageing from what was known before; of a new model only. What
+    // cannot have been is removed, the rest is to be recalled.
+    void restore(Nanos now, Memories& before);
+    // The index means this object, one of those.
+    void recall(Index object, const ObjectMemory& memory);
     std::size_t requests() const { return requests_.size(); }
     std::size_t sessions() const { return sessions_.size(); }
 
@@ -111,6 +121,10 @@ private:
     void enter(std::uint32_t request, Object& object);
     Request* find(std::uint32_t request);
     bool over(std::uint32_t session) const; // it has ended, or is forgotten
+    bool remembered(std::uint32_t session) const {
+        return session >= first_session_ && session - first_session_ < sessions_.size();
+    }
+    std::uint32_t request_of(const ObjectMemory& memory) const;
 
     Config config_;
     Hazard hazard_;

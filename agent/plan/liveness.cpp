@@ -18,6 +18,12 @@ void LivenessRule::request(Nanos now, std::span<const Liveness::Touch> chain) {
     model_.request(now, chain);
 }
 
+bool LivenessRule::restore(std::span<const double> counts, double watched_s) {
+    if (!model_.restore(counts)) return false;
+    watched_s_ = watched_s >= 0 && watched_s < 1e15 ? watched_s : 0;
+    return true;
+}
+
 void LivenessRule::dropped(Liveness::Index object, std::uint64_t id) {
     guard_.dropped(id, config_.values.price);
     model_.lost(object);
@@ -39,8 +45,8 @@ bool LivenessRule::drops(Nanos now) const {
 
 bool LivenessRule::warm(Nanos now) const {
     const Hazard& hazard = model_.hazard();
-    return first_ && hazard.reads() >= config_.warm_reads &&
-           in_seconds(now - *first_) >= config_.warm_ages * hazard.mean_read_age();
+    return (first_ || watched_s_ > 0) && hazard.reads() >= config_.warm_reads &&
+           watched_s(now) >= config_.warm_ages * hazard.mean_read_age();
 }
 
 } // namespace hintier

@@ -44,8 +44,16 @@ public:
     void asked(std::uint64_t id, Nanos now) { guard_.asked(id, now); }
     // The index will mean another object.
     void forget(Liveness::Index object) { model_.forget(object); }
-    // What Hazard::counts() gave before.
-    bool restore(std::span<const double> counts) { return model_.restore(counts); }
+    // What Hazard::counts() gave before, and how long had been watched then.
+    bool restore(std::span<const double> counts, double watched_s);
+    void restore(Nanos now, Memories& before) { model_.restore(now, before); }
+    void recall(Liveness::Index object, const ObjectMemory& memory) {
+        model_.recall(object, memory);
+    }
+    // How long requests have been seen, before restarts too.
+    double watched_s(Nanos now) const {
+        return watched_s_ + (first_ ? in_seconds(now - *first_) : 0);
+    }
     // A new table, when it is time for one.
     const ValueTable* tick(Nanos now);
 
@@ -62,6 +70,7 @@ private:
     Liveness model_;
     Guard guard_;
     ValueTable table_;
+    double watched_s_ = 0;       // before the restart
     std::optional<Nanos> first_; // request
     std::optional<Nanos> made_;
 };

@@ -53,6 +53,7 @@ std::string_view describe(Advice::Verb verb) {
 
 void Planner::observe(const World& world, const Change& change, Nanos now, bool at_start) {
     const std::size_t first = plan.advice.size();
+    if (at_start && change.kind == Change::Kind::appeared) worth.recall(world, change.object);
     classify.observe(world, change, now, at_start, plan);
     worth.group(world, plan, first);
     chain.observe(world, change, now, restore, plan);

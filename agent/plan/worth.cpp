@@ -70,7 +70,9 @@ void WorthRule::ended(const World& world, const std::vector<std::uint64_t>& obje
         if (index != no_object && same(world, index)) chain.push_back(index);
     }
     liveness_.ended(now, chain, moved);
-    if (config_.values) touched_.insert(touched_.end(), moved.begin(), moved.end());
+    for (const ObjectIndex index : moved)
+        note(index);
+    if (keeping_ && !chain.empty()) changed_.push_back(chain.back()); // its session has ended
 }
 
 void WorthRule::tick(const World& world, Nanos now, ReaperRule& reaper, Plan& plan) {
@@ -187,14 +189,64 @@ void WorthRule::close(const World& world, const Pending& pending) {
 
 void WorthRule::learn(const World& world, const std::vector<Liveness::Touch>& chain, Nanos now) {
     for (const Liveness::Touch& touch : chain) {
-        if (config_.values) touched_.push_back(touch.object);
-        if (touch.object >= ids_.size()) ids_.resize(touch.object + 1);
-        std::uint64_t& id = ids_[touch.object];
-        if (id == world.object(touch.object).id) continue;
-        liveness_.forget(touch.object); // the world has given the index to another
-        id = world.object(touch.object).id;
+        note(touch.object);
+        means(world, touch.object);
     }
     liveness_.request(now, chain);
+}
+
+// The model's index is the world's: of the object that it means by now.
+void WorthRule::means(const World& world, ObjectIndex index) {
+    if (index >= ids_.size()) ids_.resize(index + 1UL);
+    std::uint64_t& id = ids_[index];
+    if (id == world.object(index).id) return;
+    liveness_.forget(index); // the world has given the index to another
+    id = world.object(index).id;
+    const auto kept = std::lower_bound(before_.begin(), before_.end(), id,
+                                       [](const auto& one, auto than) { return one.id < than; });
+    if (kept == before_.end() || kept->id != id) return;
+    const auto at = static_cast<std::size_t>(kept - before_.begin());
+    if (recalled_[at]) return; // it is known anew since, or forgotten
+    recalled_[at] = true;
+    ++recalled_count_;
+    liveness_.recall(index, *kept);
+}
+
+void WorthRule::note(ObjectIndex index) {
+    if (config_.values) touched_.push_back(index);
+    if (keeping_) changed_.push_back(index);
+}
+
+void WorthRule::recall(const World& world, ObjectIndex index) {
+    if (!before_.empty()) means(world, index);
+}
+
+void WorthRule::restore(Nanos now, Memories before) {
+    if (!config_.enabled) return;
+    liveness_.restore(now, before);
+    before_ = std::move(before.objects);
+    std::sort(before_.begin(), before_.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
+    recalled_.assign(before_.size(), false);
+}
+
+Memories WorthRule::changed(const World& world) {
+    Memories all;
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+    for (const ObjectIndex index : changed_) {
+        if (!same(world, index) || !liveness_.model().known(index)) continue;
+        auto memory = liveness_.model().memory(index);
+        if (!memory) continue;
+        memory->first.id = world.object(index).id;
+        all.objects.push_back(memory->first);
+        all.sessions.push_back(memory->second);
+    }
+    changed_.clear();
+    const auto older = [](const auto& a, const auto& b) { return a.number < b.number; };
+    std::sort(all.sessions.begin(), all.sessions.end(), older);
+    all.sessions.erase(std::unique(all.sessions.begin(), all.sessions.end()), all.sessions.end());
+    return all;
 }
 
 bool WorthRule::same(const World& world, ObjectIndex index) const {

@@ -51,8 +51,19 @@ public:
     // A file of it has been unlinked because it was not worth a program.
     void dropped(const World& world, std::uint64_t object);
 
-    // What Hazard::counts() gave before.
-    bool restore(std::span<const double> counts) { return liveness_.restore(counts); }
+    // What Hazard::counts() gave before, and how long had been watched then.
+    bool restore(std::span<const double> counts, double watched_s) {
+        return liveness_.restore(counts, watched_s);
+    }
+    // Over a restart: what has changed since the last call, for whoever begins by keep(); and all
+    // that was kept, before anything is observed.
+    void keep() { keeping_ = true; }
+    Memories changed(const World& world);
+    void restore(Nanos now, Memories before);
+    // The object was there before the agent: it goes on where it was, if it is known from then.
+    void recall(const World& world, ObjectIndex index);
+    std::size_t remembered() const { return before_.size(); }
+    std::size_t recalled() const { return recalled_count_; } // of these
 
     std::optional<Judgement> judge(const World& world, ObjectIndex index, Nanos now) const;
     const LivenessRule& liveness() const { return liveness_; }
@@ -67,6 +78,8 @@ private:
     void close(const World& world, const Pending& pending);
     void learn(const World& world, const std::vector<Liveness::Touch>& chain, Nanos now);
     bool same(const World& world, ObjectIndex index) const;
+    void means(const World& world, ObjectIndex index);
+    void note(ObjectIndex index);
     void sweep(const World& world, Nanos now, ReaperRule& reaper);
     void regroup(const World& world, Plan& plan);
     std::uint16_t group_of(const World& world, ObjectIndex index) const;
@@ -79,6 +92,11 @@ private:
     std::vector<std::uint64_t> ids_;                     // that the model's indices mean
     std::vector<std::uint16_t> told_;                    // by index: group that tiers know it by
     std::vector<ObjectIndex> touched_;                   // since groups were last looked at
+    bool keeping_ = false;
+    std::vector<ObjectIndex> changed_; // since the last changed()
+    std::vector<ObjectMemory> before_; // the restart, by id
+    std::vector<bool> recalled_;       // of these
+    std::size_t recalled_count_ = 0;
     std::uint64_t given_up_ = 0;
 };
 

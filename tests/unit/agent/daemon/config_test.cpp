@@ -114,6 +114,10 @@ TEST(Config, WhatIsLearnedIsKeptWhereTold) {
     EXPECT_EQ(error_of("[learned]\nfile = \"/var/lib/hintier/learned.db\"\n"), "accepted");
     EXPECT_EQ(error_of("[learned]\nfile = \"learned.db\"\n"),
               "f:1: learned: file must be an absolute path");
+    EXPECT_EQ(error_of("[learned]\nmax_objects = 3000000\n"),
+              "f:1: learned: max_objects is from 1000 to 2000000");
+    EXPECT_EQ(error_of("[learned]\nmax_links = 4000000\n"),
+              "f:1: learned: max_links and twice max_objects are at most 5000000 together");
     EXPECT_EQ(error_of("[learned]\nmax_links = 1\n"),
               "f:1: learned: max_links is from 1000 to 4000000");
 }

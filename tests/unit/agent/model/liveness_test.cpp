@@ -2,6 +2,9 @@
 #include "agent/model/liveness.hpp"
 
 #include <cmath>
+#include <limits>
+#include <map>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -172,6 +175,116 @@ TEST_F(LivenessTest, WhatWasLearnedBeforeARestartIsNotOldByTheClock) {
     EXPECT_EQ(again.hazard().entered(model.group(1), 0), 3);
     again.advance(1'005'000s);
     EXPECT_NEAR(again.hazard().entered(model.group(1), 0), 3 * std::exp(-1), 1e-9);
+}
+
+// Chats that grow, fork and end, in a model that goes on and in one that is made anew halfway from
+// what the first one has said of itself: afterwards nobody can tell them apart.
+TEST_F(LivenessTest, GoesOnAfterARestartAsIfThereHadBeenNone) {
+    Liveness::Config config;
+    config.hazard.memory_s = 0; // else when old observations fade depends on the start
+    Liveness whole(config), again(config);
+    std::mt19937 random(7);
+    std::vector<std::vector<Index>> chats;
+    std::map<std::uint32_t, SessionMemory> sessions;
+    Index next = 0;
+    bool restarted = false;
+    const auto step = [&] {
+        std::vector<Index> chain;
+        std::size_t chat = random() % (chats.size() + 1);
+        if (chat < chats.size()) {
+            chain = chats[chat];
+            if (random() % 4 == 0) chain.resize(chain.size() / 2), chat = chats.size(); // a fork
+        }
+        const std::size_t held = chain.size();
+        for (unsigned more = 1 + random() % 5; more > 0; --more)
+            chain.push_back(next++);
+        std::vector<Liveness::Touch> touches;
+        for (std::size_t i = 0; i < chain.size(); ++i)
+            touches.push_back({chain[i], i < held ? Use::read : Use::written});
+        now += std::chrono::seconds(random() % 90);
+        std::vector<Index> moved;
+        const bool ends = random() % 8 == 0;
+        for (Liveness* one : {&whole, &again}) {
+            if (one == &again && !restarted) continue;
+            one->request(now, touches);
+            if (ends) one->ended(now, chain, moved);
+        }
+        if (const auto memory = whole.memory(chain.back()))
+            sessions[memory->second.number] = memory->second;
+        if (chat == chats.size()) chats.emplace_back();
+        chats[chat] = chain;
+    };
+    for (int i = 0; i < 300; ++i)
+        step();
+
+    whole.advance(now += 40s);
+    Memories before;
+    std::vector<Index> indices;
+    for (Index index = 0; index < next; ++index) {
+        if (!whole.known(index)) continue;
+        const auto memory = whole.memory(index);
+        ASSERT_TRUE(memory);
+        before.objects.push_back(memory->first);
+        before.objects.back().id = index + 1ULL;
+    }
+    for (const auto& [number, session] : sessions)
+        before.sessions.push_back(session);
+    ASSERT_TRUE(again.restore(whole.hazard().counts()));
+    const std::size_t objects = before.objects.size();
+    again.restore(now, before);
+    EXPECT_EQ(before.objects.size(), objects);
+    for (const ObjectMemory& one : before.objects)
+        again.recall(static_cast<Index>(one.id - 1), one);
+    restarted = true;
+
+    for (int i = 0; i < 300; ++i)
+        step();
+    whole.advance(now += 500s);
+    again.advance(now);
+    EXPECT_EQ(again.hazard().counts(), whole.hazard().counts());
+    for (Index index = 0; index < next; ++index) {
+        ASSERT_EQ(again.known(index), whole.known(index)) << index;
+        if (!whole.known(index)) continue;
+        EXPECT_EQ(again.group(index), whole.group(index)) << index;
+        EXPECT_EQ(again.depth(index), whole.depth(index)) << index;
+    }
+}
+
+// What a damaged file says is taken for what it can be, or not at all.
+TEST_F(LivenessTest, MemoriesWithoutSenseAreRemoved) {
+    std::mt19937_64 random(3);
+    const auto number = [&] { return static_cast<std::uint32_t>(random() >> (random() % 64)); };
+    const double times[] = {0,
+                            -1e300,
+                            1e300,
+                            std::numeric_limits<double>::quiet_NaN(),
+                            std::numeric_limits<double>::infinity(),
+                            1000};
+    for (int round = 0; round < 300; ++round) {
+        Liveness again{{.max_requests = 1000}};
+        Memories before;
+        for (int i = 0; i < 20; ++i) {
+            before.sessions.push_back({number(), number(), number(), random() % 2 == 0});
+            before.objects.push_back({random() % 8, times[random() % 6], number(), number(),
+                                      number(), number(), static_cast<std::uint8_t>(random()),
+                                      random() % 2 == 0});
+        }
+        again.restore(now, before);
+        for (const ObjectMemory& one : before.objects) {
+            EXPECT_LE(one.used_s, in_seconds(now));
+            again.recall(static_cast<Index>(one.id), one);
+        }
+        std::vector<Liveness::Touch> chain;
+        std::vector<Index> all, moved;
+        for (Index index = 0; index < 8; ++index) {
+            chain.push_back({index, again.known(index) ? Use::read : Use::written});
+            all.push_back(index);
+        }
+        again.request(now + 1s, chain);
+        again.ended(now + 2s, all, moved);
+        EXPECT_TRUE(again.memory(7));
+        EXPECT_LE(again.sessions(), 1001U);
+    }
 }
 
 TEST_F(LivenessTest, RememberedRequestsAndSessionsAreBounded) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "tests/unit/agent/builders.hpp"
@@ -54,6 +55,92 @@ protected:
     ReaperRule reaper{{.enabled = true}};
     Plan plan;
 };
+
+// The daemon stops and starts: the files are found again, and the first table is the one that the
+// daemon before would have made, over all files and with the same word on each.
+TEST_F(WorthTest, ARestartGivesTheSameTable) {
+    WorthRule::Config config = eager();
+    config.values = true;
+    config.liveness.warm_reads = 10;
+    config.liveness.warm_ages = 1;
+    open_rule(config);
+    rule->keep();
+    Memories kept;
+    std::map<std::uint32_t, SessionMemory> sessions;
+    std::map<std::uint64_t, ObjectMemory> objects;
+    const auto keep = [&] {
+        const Memories changed = rule->changed(b->world);
+        for (const ObjectMemory& one : changed.objects)
+            objects[one.id] = one;
+        for (const SessionMemory& one : changed.sessions)
+            sessions[one.number] = one;
+    };
+    for (std::uint64_t chat = 0; chat < 12; ++chat) {
+        const std::uint64_t first = 1 + 100 * chat;
+        for (std::uint64_t turn = 0; turn <= chat % 4; ++turn) {
+            const std::uint64_t fresh = first + 3 * turn;
+            if (turn > 0) read(first, fresh - 1);
+            read(fresh, fresh, false); // the first one that misses follows them
+            write(fresh, fresh + 2);
+            tick(20s);
+            keep();
+        }
+    }
+    tick(10s);
+    keep();
+    ASSERT_TRUE(rule->liveness().warm(b->now));
+    const std::unique_ptr<WorthRule> old = std::move(rule);
+    const std::unique_ptr<Builder> world = std::move(b);
+    ASSERT_TRUE(plan.values);
+
+    open_rule(config);
+    b->now = world->now + 1s;
+    const LivenessRule& learned = old->liveness();
+    ASSERT_TRUE(rule->restore(learned.model().hazard().counts(), learned.watched_s(world->now)));
+    for (const auto& [id, one] : objects)
+        kept.objects.push_back(one);
+    for (const auto& [number, one] : sessions)
+        kept.sessions.push_back(one);
+    rule->restore(b->now, kept);
+    for (const auto& [id, one] : objects) {
+        Event seen{.kind = EventKind::seen, .file = Builder::file(10 + id)};
+        seen.parent = Builder::file(2);
+        const Change change = b->apply(seen, test::file_name(id));
+        rule->recall(b->world, change.object);
+    }
+    EXPECT_EQ(rule->recalled(), objects.size());
+    EXPECT_TRUE(rule->liveness().warm(b->now)) << "nothing is to be watched again";
+    plan.clear();
+    tick(0s);
+    Plan unused;
+    world->now = b->now;
+    old->tick(world->world, world->now, reaper, unused);
+    ASSERT_TRUE(plan.values);
+    const ValueTable& now = *rule->liveness().table();
+    const ValueTable& then = *learned.table();
+    for (std::size_t g = 0; g < Hazard::groups; ++g) {
+        EXPECT_EQ(now.rows[g].dirty, then.rows[g].dirty) << g;
+        EXPECT_EQ(now.rows[g].clean, then.rows[g].clean) << g;
+        EXPECT_EQ(now.rows[g].promise, then.rows[g].promise) << g;
+        EXPECT_EQ(now.rows[g].drop, then.rows[g].drop) << g;
+    }
+    for (const auto& [id, one] : objects) {
+        const auto after = rule->judge(b->world, index(id), b->now);
+        const auto before = old->judge(world->world, world->world.find(id), b->now);
+        ASSERT_TRUE(after && before) << id;
+        EXPECT_EQ(after->group, before->group) << id;
+        EXPECT_DOUBLE_EQ(after->idle_s, before->idle_s) << id;
+        EXPECT_EQ(after->chance, before->chance) << id;
+    }
+    // And a chat goes on: another turn of its session, whose blocks are read at their age.
+    const double reads = model().hazard().reads();
+    read(1, 3);
+    read(4, 4, false);
+    write(4, 6);
+    tick(20s);
+    EXPECT_EQ(model().hazard().reads(), reads + 3);
+    EXPECT_EQ(Hazard::key(model().group(index(4))).turn, GroupKey::turn_of(1, false));
+}
 
 TEST_F(WorthTest, OffItLearnsNothing) {
     open_rule({});
