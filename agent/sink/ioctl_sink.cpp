@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::uint64_t needed = HINTIER_FEATURE_CLASSIFY | HINTIER_FEATURE_FETCH;
 
+bool to_fast(const hintier_hint& hint) {
+    return hint.verb == HINTIER_VERB_FETCH && !(hint.flags & HINTIER_FLAG_STAGE);
+}
+
 } // namespace
 
 const char* reason_text(std::uint32_t reason) {
@@ -116,6 +120,13 @@ Result<void> IoctlSink::send(std::uint32_t tier, std::span<hintier_hint> hints) 
         }
         if (result) {
             result = failure(std::string("hint: ").append(reason_text(batch.reason)), error);
+        }
+        // Fast's budget is spent: so it is for all that is to come there, and for nothing else.
+        if (error == EDQUOT && to_fast(hints.front())) {
+            const auto left = std::ranges::remove_if(hints, to_fast);
+            counts_.refused += left.size();
+            hints = hints.first(hints.size() - left.size());
+            continue;
         }
         // A range may have become wrong since it was mapped; anything else holds for all hints.
         if (error != ERANGE && error != EINVAL) {
