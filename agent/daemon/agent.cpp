@@ -119,9 +119,10 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
                 }),
       speech_(world_, planner_) {}
 
-void Agent::arm_files() {
+bool Agent::arm_files() {
     bpf_->arm();
     on_files();
+    return bpf_->armed();
 }
 
 void Agent::on_files() {

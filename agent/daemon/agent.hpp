@@ -36,7 +36,9 @@ public:
     // Readable when KV events may have come: told once, so all are to be drained then.
     std::vector<int> kv_event_fds() const;
 
-    void arm_files(); // before waiting for files_fd()
+    // Before waiting for files_fd(). False: an event has come and used up the wake-up, and may have
+    // been handled already, so that there may be nothing to wait for.
+    bool arm_files();
     void on_files();
     void on_kernel();
     void on_kv_events();

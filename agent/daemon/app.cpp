@@ -59,12 +59,14 @@ private:
         net::steady_timer timer(io_);
         auto last = net::steady_timer::clock_type::now();
         while (true) {
-            agent_.arm_files();
-            auto [error] = co_await descriptor.async_wait(readable, as_result);
-            if (error) co_return;
-            agent_.on_files();
+            const bool quiet = agent_.arm_files();
+            if (quiet) {
+                auto [error] = co_await descriptor.async_wait(readable, as_result);
+                if (error) co_return;
+                agent_.on_files();
+            }
             const auto now = net::steady_timer::clock_type::now();
-            if (now - last < config_.agent.coalesce) {
+            if (!quiet || now - last < config_.agent.coalesce) {
                 timer.expires_after(config_.agent.coalesce);
                 auto [cancelled] = co_await timer.async_wait(as_result);
                 if (cancelled) co_return;

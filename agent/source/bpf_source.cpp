@@ -134,6 +134,10 @@ void BpfSource::arm() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
+bool BpfSource::armed() const {
+    return std::atomic_ref(impl_->skel->bss->armed).load() != 0;
+}
+
 Result<void> BpfSource::watch(const FileId& dir, std::uint32_t root) {
     const hintier_root_key key = {.ino = dir.inode, .dev = dir.device, .reserved = 0};
     const __u8 yes = 1;

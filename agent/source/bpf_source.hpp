@@ -32,6 +32,7 @@ public:
     // The descriptor becomes readable when the next urgent record comes. What has come before
     // this call does not count: drain once more after it.
     void arm();
+    bool armed() const; // nothing urgent has come since
 
     // From now on events of files below `dir` carry `root`.
     Result<void> watch(const FileId& dir, std::uint32_t root);
