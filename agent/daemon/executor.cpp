@@ -9,8 +9,6 @@ namespace hintier {
 
 namespace {
 
-constexpr std::size_t max_last_hints = 65'536;
-
 // Of no fetch: these have a reason in their highest byte. One sequence a reader.
 constexpr std::uint64_t sequence_cookie = 1ULL << 32;
 
@@ -87,15 +85,12 @@ Reason Executor::fetched_for(std::uint64_t cookie) const {
 }
 
 Executor::LastHint Executor::last_hint(std::uint64_t object) const {
-    const auto it = last_hints_.find(object);
-    return it == last_hints_.end() ? LastHint() : it->second;
+    const LastHint& last = last_hints_[object % max_last_hints];
+    return last.object == object ? last : LastHint();
 }
 
 void Executor::prepare(const Advice& advice, Nanos now) {
-    if (last_hints_.size() >= max_last_hints) {
-        last_hints_.clear();
-    }
-    last_hints_[advice.object] = {advice.reason, advice.verb, now};
+    last_hints_[advice.object % max_last_hints] = {advice.object, advice.reason, advice.verb, now};
     if (advice.verb == Advice::Verb::leave) {
         ++counts_.left;
         return;

@@ -37,7 +37,8 @@ public:
              std::function<void(const Reap&)> unlinked)
         : planner_(planner), layout_(layout), dirs_(dirs), sink_(sink), roots_(roots),
           dry_run_(dry_run), unlinked_(std::move(unlinked)),
-          first_cookie_(first_cookie & ((1ULL << reason_shift) - 1)), cookie_(first_cookie_) {}
+          first_cookie_(first_cookie & ((1ULL << reason_shift) - 1)), cookie_(first_cookie_),
+          last_hints_(max_last_hints) {}
 
     // Empties the plan.
     void carry_out(Nanos now);
@@ -48,8 +49,9 @@ public:
     // Did this daemon ask for the fetch with this cookie, and for which reason? One before it may
     // have: none.
     Reason fetched_for(std::uint64_t cookie) const;
-    // The last hint for the object; of the last many objects.
+    // The last hint for the object; of many objects, not of all.
     struct LastHint {
+        std::uint64_t object = 0;
         Reason reason = Reason::none;
         Advice::Verb verb = Advice::Verb::classify;
         Nanos at{};
@@ -57,6 +59,7 @@ public:
     LastHint last_hint(std::uint64_t object) const;
 
 private:
+    static constexpr std::size_t max_last_hints = 65'536;
     static constexpr unsigned reason_shift = 56; // of a cookie: the rest is a number
 
     std::uint64_t next_cookie(Reason reason) {
@@ -79,7 +82,8 @@ private:
     std::unordered_map<std::uint32_t, std::vector<hintier_hint>> hints_; // by tier; keep their room
     Complaints complaints_;
     Counts counts_;
-    std::unordered_map<std::uint64_t, LastHint> last_hints_;
+    // An object's has one place: of those that share it, the last.
+    std::vector<LastHint> last_hints_;
 };
 
 // One range of a file as a hint; everything but the verb's own members.

@@ -48,10 +48,19 @@ constexpr const Adapter& sglang = adapters[1];
 constexpr const Adapter& lmcache = adapters[2];
 constexpr const Adapter& mooncake = adapters[3];
 
+// Each event brings a name of 32 or 64 digits: they are looked up.
+constexpr std::array<std::int8_t, 256> hex_values = [] {
+    std::array<std::int8_t, 256> values{};
+    values.fill(-1);
+    for (int i = 0; i < 10; ++i)
+        values['0' + i] = static_cast<std::int8_t>(i);
+    for (int i = 0; i < 6; ++i)
+        values['a' + i] = static_cast<std::int8_t>(10 + i);
+    return values;
+}();
+
 int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
+    return hex_values[static_cast<unsigned char>(c)];
 }
 
 std::size_t hex_run(std::string_view text) {
@@ -227,11 +236,19 @@ std::optional<KvName> KvName::from_hex(std::string_view digits) {
     if (digits.size() < min_digits || digits.size() > max_digits) return {};
     KvName name;
     name.digits_ = static_cast<std::uint8_t>(digits.size());
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-        const int value = hex_value(digits[i]);
-        if (value < 0) return {};
-        name.packed_[i / 2] |= static_cast<std::uint8_t>(i % 2 ? value : value << 4);
+    int wrong = 0; // negative if any digit is
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+        const int high = hex_value(digits[i]);
+        const int low = hex_value(digits[i + 1]);
+        wrong |= high | low;
+        name.packed_[i / 2] = static_cast<std::uint8_t>(high * 16 + low);
     }
+    if (digits.size() % 2) {
+        const int last = hex_value(digits.back());
+        wrong |= last;
+        name.packed_[digits.size() / 2] = static_cast<std::uint8_t>(last * 16);
+    }
+    if (wrong < 0) return {};
     return name;
 }
 
@@ -251,12 +268,12 @@ KvName KvName::by_head() const {
 }
 
 std::uint64_t KvName::object() const {
-    std::uint64_t id = 0;
     const std::size_t first = by_head_ ? 0 : digits_ - min_digits;
-    for (std::size_t i = first; i < first + min_digits; ++i) {
-        const unsigned digit = i % 2 ? packed_[i / 2] & 15U : packed_[i / 2] >> 4U;
-        id = id << 4U | digit;
-    }
+    const std::uint8_t* bytes = packed_.data() + first / 2;
+    std::uint64_t id = 0;
+    for (std::size_t i = 0; i < min_digits / 2; ++i)
+        id = id << 8U | bytes[i];
+    if (first % 2) id = id << 4U | bytes[min_digits / 2] >> 4U; // the half before it falls out
     return id ? id : 1;
 }
 

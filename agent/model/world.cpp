@@ -70,14 +70,10 @@ ObjectIndex World::find(const FileId& file) const {
 unsigned World::readers(std::uint32_t pid, Nanos since) const {
     const auto it = processes_.find(pid);
     if (it == processes_.end()) return 0;
-    std::array<std::uint32_t, Process::remembered> seen;
-    auto end = seen.begin();
-    for (const auto& open : it->second.opens) {
-        if (open.tid && open.at >= since && std::find(seen.begin(), end, open.tid) == end) {
-            *end++ = open.tid;
-        }
-    }
-    return static_cast<unsigned>(end - seen.begin());
+    const auto& readers = it->second.readers;
+    return static_cast<unsigned>(
+        std::count_if(readers.begin(), readers.begin() + it->second.known,
+                      [&](const Process::Reader& reader) { return reader.at >= since; }));
 }
 
 // What tells of a process or a model, and of no KV object.
@@ -117,7 +113,7 @@ Change World::on_opened(const Event& event, const ParsedName& parsed) {
         phases_.opened(event.pid, event.tid, objects_[index].id, event.time);
         Process& by = process(event.pid, event.time);
         ++by.files;
-        by.opens[by.next_open++ % Process::remembered] = {event.tid, event.time};
+        reads(by, event.tid, event.time);
     }
     trim();
     return change;
@@ -406,17 +402,25 @@ std::uint32_t World::walk(const Event& event, ObjectIndex index) {
     return walk.run;
 }
 
+void World::reads(Process& by, std::uint32_t tid, Nanos now) {
+    by.opened_at = now;
+    if (!tid) return;
+    const auto end = by.readers.begin() + by.known;
+    auto at = std::find_if(by.readers.begin(), end,
+                           [&](const Process::Reader& reader) { return reader.tid == tid; });
+    if (at == end && by.known < Process::remembered)
+        ++by.known;
+    else if (at == end)
+        at = std::min_element(by.readers.begin(), end,
+                              [](const auto& a, const auto& b) { return a.at < b.at; });
+    *at = {tid, now};
+}
+
 World::Process& World::process(std::uint32_t pid, Nanos now) {
     if (processes_.size() >= max_processes && !processes_.contains(pid)) {
         const auto idlest = std::min_element(
-            processes_.begin(), processes_.end(), [](const auto& a, const auto& b) {
-                const auto last = [](const Process& p) {
-                    const auto& open =
-                        p.opens[(p.next_open + Process::remembered - 1) % Process::remembered];
-                    return std::max(open.at, p.created_at);
-                };
-                return last(a.second) < last(b.second);
-            });
+            processes_.begin(), processes_.end(),
+            [](const auto& a, const auto& b) { return a.second.used_at() < b.second.used_at(); });
         processes_.erase(idlest);
     }
     Process& by = processes_[pid];

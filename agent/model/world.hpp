@@ -15,6 +15,7 @@
 // unlink them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -129,14 +130,16 @@ private:
 
     struct Process {
         static constexpr std::size_t remembered = 64;
-        struct Open {
+        struct Reader { // a thread
             std::uint32_t tid = 0;
-            Nanos at{};
+            Nanos at{}; // of its last open
         };
         std::uint64_t last_created = 0;
         Nanos created_at{};
-        std::array<Open, remembered> opens{};
-        std::size_t next_open = 0;
+        std::array<Reader, remembered> readers{}; // the latest of them
+        std::size_t known = 0;
+        Nanos opened_at{};
+        Nanos used_at() const { return std::max(opened_at, created_at); }
         std::uint64_t files = 0; // created or opened
     };
 
@@ -161,6 +164,7 @@ private:
     bool follows(ObjectIndex index, ObjectIndex ancestor) const;
     void lead_to(ObjectIndex index, ObjectIndex from);
     Process& process(std::uint32_t pid, Nanos now);
+    static void reads(Process& by, std::uint32_t tid, Nanos now);
 
     List& list_of(const Object& object) { return object.places.empty() ? absent_ : present_; }
     void push(List& list, ObjectIndex index);

@@ -2,6 +2,7 @@
 #include "agent/model/kv_name.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -195,6 +196,24 @@ TEST(KvPath, DirectoriesTellTheRest) {
 TEST(Adapter, UnknownNames) {
     EXPECT_EQ(find_adapter("vllm"), nullptr);
     EXPECT_NE(adapter_names().find("vllm-fs"), std::string::npos);
+}
+
+TEST(KvName, TakesDigitsOfAnyNumberAndNothingElse) {
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; ++round) {
+        const std::size_t n = KvName::min_digits + random() % 49;
+        std::string digits;
+        while (digits.size() < n)
+            digits += "0123456789abcdef"[random() % 16];
+        const auto name = KvName::from_hex(digits);
+        ASSERT_TRUE(name) << digits;
+        EXPECT_EQ(name->hex(), digits);
+        EXPECT_EQ(name->object(), std::stoull(digits.substr(n - 16), nullptr, 16)) << digits;
+        EXPECT_EQ(name->by_head().object(), std::stoull(digits.substr(0, 16), nullptr, 16))
+            << digits;
+        digits[random() % n] = "gAF/:`@ \xff"[random() % 9];
+        EXPECT_FALSE(KvName::from_hex(digits)) << digits;
+    }
 }
 
 } // namespace

@@ -191,6 +191,23 @@ TEST(World, ReadersAreThreadsOfLate) {
     EXPECT_EQ(b.world.readers(999, 0s), 0U);
 }
 
+TEST(World, ABusyReaderHidesNoOther) {
+    Builder b;
+    b.write(1, 11);
+    b.tid = 1;
+    b.open(1, 11);
+    b.tid = 2;
+    for (int i = 0; i < 200; ++i)
+        b.open(1, 11);
+    EXPECT_EQ(b.world.readers(b.pid, b.now), 2U);
+    for (b.tid = 3; b.tid <= 200; ++b.tid) {
+        b.now += 1ms;
+        b.open(1, 11);
+    }
+    EXPECT_EQ(b.world.readers(b.pid, 0s), 64U) << "the latest, and no more";
+    EXPECT_EQ(b.world.readers(b.pid, b.now - 9ms), 10U);
+}
+
 TEST(World, ExitIsToldOfServersOnly) {
     Builder b;
     b.write(1, 10);
