@@ -116,7 +116,7 @@ private:
         event.parent = {device, 1, 2};
         if (event.kind != EventKind::lookup) event.file = {device, 1, block + 100ULL};
         plan_.clear();
-        rule_.observe(world_, world_.apply(event), now_, plan_);
+        rule_.observe(world_, world_.apply(event), now_, restore_, plan_);
         for (const Advice& advice : plan_.advice)
             fetched_.insert(static_cast<Block>(advice.object - 1));
     }
@@ -126,6 +126,7 @@ private:
     bool told_;
     World world_;
     ChainRule rule_;
+    RestoreRule restore_{RestoreConfig{}}; // nobody says what is faster to compute
     Plan plan_;
     Nanos now_{};
     std::uint32_t thread_ = 0;
