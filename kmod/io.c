@@ -91,7 +91,8 @@ static bool wants_promotion(struct ht_tier *t, const struct ht_io *io, u32 exten
 	u32 *ghost = &t->ghosts[ht_hash(extent) % HT_GHOSTS];
 	u32 policy = READ_ONCE(t->engine.tune.promote);
 
-	if (!policy || READ_ONCE(t->over) & HINTIER_OVER_FAST || slot != HT_NIL || (io->flags & HT_IO_NO_PROMOTE) || READ_ONCE(t->stopping))
+	if (!policy || slot != HT_NIL || (io->flags & HT_IO_NO_PROMOTE) ||
+	    READ_ONCE(t->over) & HINTIER_OVER_FAST || READ_ONCE(t->stopping))
 		return false;
 	/* Large reads at depth are as fast from bulk: a copy would buy nothing but wear. */
 	if (sectors >= DEEP_SECTORS && atomic_read(&t->bulk_reads) > SHALLOW_READS)
