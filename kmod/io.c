@@ -299,6 +299,15 @@ static bool map_hit(struct ht_tier *t, struct bio *bio, struct ht_io *io, bool r
 	return true;
 }
 
+/* The line is shared by all CPUs, and written once in a tick. */
+static void note_read(struct ht_tier *t, u64 now)
+{
+	u32 tick = ht_tick(now);
+
+	if (READ_ONCE(t->read_at) != tick)
+		WRITE_ONCE(t->read_at, tick);
+}
+
 int ht_io_map(struct ht_tier *t, struct bio *bio)
 {
 	struct ht_io *io = dm_per_bio_data(bio, sizeof(*io));
@@ -316,6 +325,7 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 	switch (bio_op(bio)) {
 	case REQ_OP_READ:
 		io->op = HT_REQ_READ;
+		note_read(t, io->start);
 		break;
 	case REQ_OP_WRITE:
 		io->op = HT_REQ_WRITE;

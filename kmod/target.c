@@ -24,6 +24,7 @@
  *   promote 2, 0-2         read misses: 0 stay on bulk, 1 get a slot, 2 get one the second time
  *   window 8, 1-64         destages in flight
  *   window_busy 2, 0-64    destages in flight while demand reads are in flight on bulk
+ *   quiet_ms 20, 0-10000   time without a read after which readers pause; 0: not waited for
  *   fetches 16, 0-64       promotions and FETCHes in flight
  *   commit_ms 1000, 1-60000  longest time that a change stays unrecorded without a FLUSH
  *   pass_discard 1, 0-1    discards go down to bulk as well

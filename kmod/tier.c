@@ -62,7 +62,7 @@ static int create_engines(struct ht_tier *t)
 {
 	int r;
 
-	t->wq = alloc_workqueue("hintier", WQ_MEM_RECLAIM, 0);
+	t->wq = alloc_workqueue("hintier", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	if (!t->wq)
 		return -ENOMEM;
 	r = bioset_init(&t->xfer_bios, 64, 0, BIOSET_NEED_BVECS);

@@ -176,7 +176,8 @@ struct ht_tier {
 	bool stopping;          /* no new background transfers */
 	bool destage_failed;    /* since the last drain began */
 	unsigned long pause_until; /* jiffies: no destage or commit of the worker's before */
-	bool held_back;         /* demand reads kept the worker from destaging */
+	bool held_back;         /* demand reads in flight kept the worker from destaging */
+	u32 read_at;            /* tick of the newest demand read, see core/lull.h */
 	bool pressure;          /* worker: above the high mark, and told */
 
 	struct ht_map map;
@@ -269,6 +270,17 @@ static inline void ht_shard_unlock(struct ht_lock_shard *shard, unsigned long fl
 static inline u32 ht_now_ms(void)
 {
 	return (u32)ktime_to_ms(ktime_get());
+}
+
+/* What lulls count in. */
+static inline u32 ht_tick(u64 ns)
+{
+	return (u32)(ns >> HT_TICK_SHIFT);
+}
+
+static inline u32 ht_now_tick(void)
+{
+	return ht_tick(ktime_get_ns());
 }
 
 static inline u16 ht_now_second(void)

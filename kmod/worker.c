@@ -8,6 +8,7 @@
 
 #define STEPS 256               /* decisions before others get the CPU */
 #define AGAIN_MS 4              /* a decision could not be carried out just now */
+#define LULL_MS 2               /* how late a lull may be found to have begun */
 
 void ht_worker_kick(struct ht_tier *t)
 {
@@ -212,13 +213,24 @@ static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x, bool shed)
 	return d.begun || d.note.bytes;
 }
 
-/* One decision; false if there is none or it could not be carried out (*again). */
-static bool step(struct ht_tier *t, bool *again)
+/* ms until the readers pause, if none of them comes back. */
+static u32 until_lull(struct ht_tier *t)
+{
+	u32 quiet = READ_ONCE(t->engine.tune.quiet_ms);
+	u32 since = ht_now_tick() - READ_ONCE(t->read_at);
+
+	return since < quiet ? quiet - since + LULL_MS : LULL_MS;
+}
+
+/* One decision; false if there is none or it could not be carried out: *ret_again, after so many ms. */
+static bool step(struct ht_tier *t, u32 *ret_again)
 {
 	struct ht_situation now = {
 		.reads_wait = atomic_read(&t->bulk_reads),
 		.drain = atomic_read(&t->drainers),
 		.bulk_over = READ_ONCE(t->over) & HINTIER_OVER_BULK,
+		.tick = ht_now_tick(),
+		.read_at = READ_ONCE(t->read_at),
 		.now = ht_now_ms(),
 		.second = ht_now_second(),
 	};
@@ -237,17 +249,22 @@ static bool step(struct ht_tier *t, bool *again)
 	switch (work) {
 	case HT_WORK_SHED:
 	case HT_WORK_DESTAGE:
-		*again = !destage(t, slot, x, work == HT_WORK_SHED);
-		return !*again;
+		if (destage(t, slot, x, work == HT_WORK_SHED))
+			return true;
+		*ret_again = AGAIN_MS;
+		return false;
 	case HT_WORK_EVICT:
 		evict(t, slot);
+		break;
+	case HT_WORK_WAIT:
+		*ret_again = until_lull(t);
 		break;
 	default:
 		break;
 	}
 	if (x)
 		ht_xfer_put(x);
-	return work != HT_WORK_NONE;
+	return work != HT_WORK_NONE && work != HT_WORK_WAIT;
 }
 
 /* After a failure, and without records to write, a commit would only fail or do nothing again. */
@@ -272,9 +289,8 @@ void ht_worker(struct work_struct *work)
 {
 	struct ht_tier *t = container_of(work, struct ht_tier, worker);
 	struct bio_list retry = take(t, &t->retry);
-	bool again = false;
 	struct bio *bio;
-	u32 steps = 0;
+	u32 steps = 0, again = 0;
 
 	while ((bio = bio_list_pop(&retry)))
 		ht_io_route(t, bio);
@@ -284,7 +300,7 @@ void ht_worker(struct work_struct *work)
 	if (!READ_ONCE(t->stopping) && t->map.mode < HINTIER_MODE_BYPASS) {
 		while (steps < STEPS && step(t, &again))
 			steps++;
-		WRITE_ONCE(t->held_back, atomic_read(&t->bulk_reads));
+		WRITE_ONCE(t->held_back, !again && atomic_read(&t->bulk_reads));
 		tell_pressure(t);
 	}
 	ht_fetch_tell(t);
@@ -295,7 +311,7 @@ void ht_worker(struct work_struct *work)
 	if (steps == STEPS)
 		ht_worker_kick(t);
 	else if (again)
-		queue_delayed_work(t->wq, &t->again, msecs_to_jiffies(AGAIN_MS));
+		queue_delayed_work(t->wq, &t->again, msecs_to_jiffies(again));
 }
 
 void ht_worker_again(struct work_struct *work)

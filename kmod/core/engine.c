@@ -27,6 +27,10 @@
 
 #define SPREAD_EIGHTHS 5
 
+/* Least reserve: what comes while a commit brings slots back. Of a tiny device an eighth. */
+#define RESERVE_SECTORS 32768U
+#define RESERVE_SLOTS 32U
+
 #define TUNABLE(name, lo, hi) { #name, lo, hi, offsetof(struct ht_tunables, name) }
 
 static const struct ht_tunable tunables[] = {
@@ -38,6 +42,7 @@ static const struct ht_tunable tunables[] = {
 	TUNABLE(promote, 0, 2),
 	TUNABLE(window, 1, 64),
 	TUNABLE(window_busy, 0, 64),
+	TUNABLE(quiet_ms, 0, 10000),
 	TUNABLE(fetches, 0, 64),
 	TUNABLE(commit_ms, 1, 60000),
 	TUNABLE(pass_discard, 0, 1),
@@ -59,6 +64,7 @@ void ht_tunables_init(struct ht_tunables *tune)
 	tune->promote = 2;
 	tune->window = 8;
 	tune->window_busy = 2;
+	tune->quiet_ms = 20;
 	tune->fetches = 16;
 	tune->commit_ms = 1000;
 	tune->pass_discard = 1;
@@ -98,9 +104,15 @@ void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, str
 {
 	engine->slots = slots;
 	engine->nr = geo->slots;
+	engine->reserve_min = RESERVE_SECTORS >> geo->extent_shift;
+	if (engine->reserve_min < RESERVE_SLOTS)
+		engine->reserve_min = RESERVE_SLOTS;
+	if (engine->reserve_min > engine->nr / 8)
+		engine->reserve_min = engine->nr / 8;
 	engine->run_shift = geo->extent_shift < 8 ? 8 - geo->extent_shift : 0;
 	engine->taken = HT_NIL;
 	engine->destaging = false;
+	memset(&engine->lull, 0, sizeof(engine->lull));
 	engine->unpinned = 0;
 	if (engine->pins)
 		engine->pins->count = 0;
@@ -390,9 +402,14 @@ void ht_engine_expire(struct ht_engine *engine, u32 now)
 u32 ht_engine_reserve(const struct ht_engine *engine)
 {
 	u32 wanted = (u32)((u64)engine->nr * engine->tune.reserve / 1000);
-	u32 floor = engine->nr / 8 < 32 ? engine->nr / 8 : 32;
 
-	return wanted > floor ? wanted : floor;
+	return wanted > engine->reserve_min ? wanted : engine->reserve_min;
+}
+
+/* Kept beside the reserve, for writes while nothing is destaged. */
+static u32 room(const struct ht_engine *engine)
+{
+	return engine->lull.room < engine->nr / 4 ? engine->lull.room : engine->nr / 4;
 }
 
 u32 ht_engine_take(struct ht_engine *engine, bool spare)
@@ -406,6 +423,7 @@ u32 ht_engine_take(struct ht_engine *engine, bool spare)
 		slot = engine->head[HT_LIST_FREE];
 	ht_engine_remove(engine, slot);
 	engine->taken = slot;
+	engine->lull.taken++;
 	engine->slots[slot].used = engine->second;
 	return slot;
 }
@@ -428,22 +446,37 @@ bool ht_engine_wants_commit(const struct ht_engine *engine)
 	return free <= reserve && empty && (empty >= reserve / 8 * AHEAD || free < reserve / 8);
 }
 
-/* May another destage start? Demand reads on bulk make room only when slots run out. */
-static bool window_open(const struct ht_engine *engine, const struct ht_situation *now)
+/*
+ * Destages that may be in flight now. When slots run out readers have no say, and an operator's
+ * drain goes on beside them.
+ */
+static u32 allowed(const struct ht_engine *engine, const struct ht_situation *now)
 {
 	const struct ht_tunables *tune = &engine->tune;
-	bool yield = now->reads_wait && !pool_short(engine, 0);
 
-	return !now->full && now->destaging < (yield ? tune->window_busy : tune->window);
+	if (pool_short(engine, 0) || engine->lull.pace == HT_PACE_LULL)
+		return tune->window;
+	if (engine->lull.pace == HT_PACE_BURST && !now->drain)
+		return 0;
+	return now->reads_wait ? tune->window_busy : tune->window;
+}
+
+/* Slots that may be dirty, of so many percent: room is kept for the next burst. */
+static u32 mark(const struct ht_engine *engine, u32 percent, u32 slack)
+{
+	u32 kept = ht_engine_reserve(engine) + room(engine) + slack;
+	u32 most = (u32)((u64)engine->nr * percent / 100);
+
+	return most < engine->nr - kept ? most : engine->nr - kept;
 }
 
 static bool wants_destage(struct ht_engine *engine, const struct ht_situation *now)
 {
-	u64 dirty = (u64)(ht_engine_dirty(engine) + now->destaging) * 100;
+	u32 dirty = ht_engine_dirty(engine) + now->destaging;
 
-	if (dirty > (u64)engine->nr * engine->tune.high)
+	if (dirty > mark(engine, engine->tune.high, 0))
 		engine->destaging = true;
-	else if (dirty <= (u64)engine->nr * engine->tune.low)
+	else if (dirty <= mark(engine, engine->tune.low, engine->nr / 64))
 		engine->destaging = false;
 	return engine->destaging || now->drain || engine->count[HT_LIST_EARLY] ||
 	       (pool_short(engine, 0) && !ht_engine_loose(engine));
@@ -459,18 +492,22 @@ static bool spreads(const struct ht_engine *engine, u32 extent)
 	return ht_hash(extent >> engine->run_shift) >> 29 < SPREAD_EIGHTHS;
 }
 
+static bool wants_spread(const struct ht_engine *engine)
+{
+	u64 young = (u64)engine->nr * engine->tune.spread / 100;
+
+	return engine->tune.spread && engine->count[HT_LIST_DIRTY] > young;
+}
+
 /*
  * Dirty slots beyond the spread mark are looked at once: of the runs of extents some are
  * destaged and stay as clean, so that what lives long can be read from both devices.
  */
 static u32 spread(struct ht_engine *engine)
 {
-	u64 young = (u64)engine->nr * engine->tune.spread / 100;
 	u32 slot;
 
-	for (u32 i = 0; i < ROTATIONS && engine->tune.spread; i++) {
-		if (engine->count[HT_LIST_DIRTY] <= young)
-			break;
+	for (u32 i = 0; i < ROTATIONS && wants_spread(engine); i++) {
 		slot = engine->head[HT_LIST_DIRTY];
 		ht_engine_remove(engine, slot);
 		if (spreads(engine, engine->slots[slot].extent))
@@ -528,36 +565,49 @@ static enum ht_work find_victim(struct ht_engine *engine, u32 now, u32 *ret_slot
 	return ht_engine_loose(engine) ? HT_WORK_SORT : HT_WORK_NONE;
 }
 
+/* The dirty slot that goes next, by age or by what it is worth. */
+static enum ht_work find_dirty(struct ht_engine *engine, bool drain, u32 *ret_slot)
+{
+	enum ht_list list = engine->count[HT_LIST_EARLY] ? HT_LIST_EARLY :
+			    engine->count[HT_LIST_AGED]  ? HT_LIST_AGED :
+							   HT_LIST_DIRTY;
+
+	*ret_slot = oldest(engine, list, ROTATIONS);
+	if (engine->ruled && list != HT_LIST_EARLY)
+		*ret_slot = first_of(engine, list, DIRTY_SAMPLE, true);
+	ht_engine_remove(engine, *ret_slot);
+	/* Who asks for it, or for everything, to be destaged wants to keep it. */
+	return list != HT_LIST_EARLY && !drain && may_shed(engine, *ret_slot) ? HT_WORK_SHED :
+										 HT_WORK_DESTAGE;
+}
+
 enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation *now, u32 *ret_slot)
 {
 	enum ht_work work = HT_WORK_NONE;
-	enum ht_list list;
+	bool needed, spreading;
+	u32 most;
 
 	*ret_slot = HT_NIL;
 	engine->second = now->second;
 	engine->ruled = ht_values_rule(engine->values, now->now);
+	ht_lull_look(&engine->lull, engine->tune.quiet_ms, now->read_at, now->tick);
 	/* Ahead of need: a little more than the reserve, so that promotions find room. */
 	if (ht_engine_clean(engine) && pool_short(engine, AHEAD))
 		work = find_victim(engine, now->now, ret_slot);
 	if (work != HT_WORK_NONE)
 		return work;
-	if (!window_open(engine, now))
+	if (now->full)
 		return HT_WORK_NONE;
-	if (ht_engine_dirty(engine) && wants_destage(engine, now)) {
-		list = engine->count[HT_LIST_EARLY] ? HT_LIST_EARLY :
-		       engine->count[HT_LIST_AGED]  ? HT_LIST_AGED :
-						      HT_LIST_DIRTY;
-		*ret_slot = oldest(engine, list, ROTATIONS);
-		if (engine->ruled && list != HT_LIST_EARLY)
-			*ret_slot = first_of(engine, list, DIRTY_SAMPLE, true);
-		ht_engine_remove(engine, *ret_slot);
-		/* Who asks for it, or for everything, to be destaged wants to keep it. */
-		return list != HT_LIST_EARLY && !now->drain && may_shed(engine, *ret_slot) ?
-			       HT_WORK_SHED :
-			       HT_WORK_DESTAGE;
-	}
-	if (now->bulk_over)
-		return HT_WORK_NONE;
-	*ret_slot = spread(engine);
+	needed = ht_engine_dirty(engine) && wants_destage(engine, now);
+	spreading = !now->bulk_over && wants_spread(engine);
+	most = allowed(engine, now);
+	if (now->destaging >= most)
+		return !most && engine->lull.pace == HT_PACE_BURST && (needed || spreading) ?
+			       HT_WORK_WAIT :
+			       HT_WORK_NONE;
+	if (needed)
+		return find_dirty(engine, now->drain, ret_slot);
+	if (spreading)
+		*ret_slot = spread(engine);
 	return *ret_slot == HT_NIL ? HT_WORK_NONE : HT_WORK_DESTAGE;
 }

@@ -10,6 +10,7 @@
 #ifndef HT_CORE_ENGINE_H
 #define HT_CORE_ENGINE_H
 
+#include "lull.h"
 #include "pin.h"
 #include "types.h"
 #include "value.h"
@@ -26,6 +27,7 @@ struct ht_tunables {
 	u32 promote;     /* 0 never, 1 first read, 2 second read within memory of the ghosts */
 	u32 window;      /* destages in flight when no demand read waits for bulk */
 	u32 window_busy; /* and when one does */
+	u32 quiet_ms;    /* without a read: readers pause. 0: they are not waited for, see lull.h */
 	u32 fetches;     /* fills in flight */
 	u32 commit_ms;   /* longest time a change stays unrecorded */
 	u32 pass_discard;/* send discards down to bulk */
@@ -42,6 +44,7 @@ enum ht_work {
 	HT_WORK_SHED,    /* the same, but what is volatile is dropped if it can be */
 	HT_WORK_EVICT,   /* clean: forget it, record that, then it is free */
 	HT_WORK_SORT,    /* slots were only put in order: ask again */
+	HT_WORK_WAIT,    /* there is something to do once the readers pause */
 };
 
 /* What the engine must be told to decide. */
@@ -51,6 +54,8 @@ struct ht_situation {
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
 	bool bulk_over;  /* bulk's budget is spent: nothing goes there but to make room */
+	u32 tick;        /* see lull.h */
+	u32 read_at;     /* tick of the newest demand read */
 	u32 now;         /* ms of a clock that wraps: ticks of pins, life of values */
 	u16 second;      /* of a clock that wraps, which ages count in */
 };
@@ -66,6 +71,7 @@ struct ht_dead {
 struct ht_engine {
 	struct ht_slot *slots;
 	u32 nr;              /* slots in all */
+	u32 reserve_min;     /* slots */
 	u32 run_shift;       /* log2 of the extents in 128 KiB: the unit of spreading */
 	u32 head[HT_LISTS_ALL]; /* oldest */
 	u32 tail[HT_LISTS_ALL];
@@ -77,6 +83,7 @@ struct ht_engine {
 	struct ht_dead dead[HT_DEAD]; /* by hash */
 	u32 taken;           /* the slot that was taken last */
 	bool destaging;      /* on the way down from the high to the low mark */
+	struct ht_lull lull; /* of the demand reads */
 	u32 unpinned;        /* slots to look at again, on the list of the pinned */
 	struct ht_pins *pins;/* the caller's; NULL: nothing can be pinned */
 	struct ht_tunables tune;

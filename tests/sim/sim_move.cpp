@@ -69,12 +69,15 @@ bool Sim::background() {
         now.destaging += !t.fill && !t.trim;
     now.reads_wait = chance(30);
     now.drain = draining_;
+    now.tick = u32(number_);
+    now.read_at = now.tick - below(3 * engine_.tune.quiet_ms + 1);
     now.now = u32(number_);
     now.second = u16(number_ / 20);
     u32 slot = HT_NIL, act = 0;
     const ht_work work = ht_engine_next(&engine_, &now, &slot);
     switch (work) {
     case HT_WORK_NONE:
+    case HT_WORK_WAIT:
         break;
     case HT_WORK_SORT:
         return true;

@@ -142,6 +142,72 @@ TEST(Engine, WindowsBoundDestagesAndReadsNarrowThem) {
     EXPECT_EQ(next(m, &slot, now), HT_WORK_NONE) << "no transfer can start";
 }
 
+// A burst of reads began at tick 100 of a clock at which nobody had read before.
+SmallMap in_a_burst(u32 dirty, ht_situation* ret) {
+    SmallMap m = with(dirty, 0);
+    m.engine.tune.high = 50;
+    m.engine.tune.low = 40;
+    u32 slot;
+    ret->tick = 50;
+    ret->read_at = 0;
+    ht_lull_look(&m.engine.lull, m.engine.tune.quiet_ms, ret->read_at, ret->tick);
+    ret->tick = ret->read_at = 100;
+    EXPECT_EQ(next(m, &slot, *ret), HT_WORK_WAIT);
+    return m;
+}
+
+TEST(Engine, DestagesInLulls) {
+    ht_situation now{};
+    SmallMap m = in_a_burst(5, &now);
+    u32 slot;
+    now.tick += m.engine.tune.quiet_ms - 1;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_WAIT);
+    now.tick++;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_SHED) << "or a destage";
+    ht_engine_append(&m.engine, slot, HT_LIST_CLEAN);
+    now.read_at = now.tick;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_WAIT);
+    for (u32 i = 0; i < 101 * m.engine.tune.quiet_ms; i++) {
+        now.read_at = ++now.tick;
+        ht_lull_look(&m.engine.lull, m.engine.tune.quiet_ms, now.read_at, now.tick);
+    }
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_SHED) << "readers that never pause";
+}
+
+TEST(Engine, DestagesInBurstsWhenItMust) {
+    ht_situation now{};
+    u32 slot;
+    SmallMap full = in_a_burst(7, &now);
+    ht_engine_append(&full.engine, ht_engine_take(&full.engine, false), HT_LIST_DIRTY);
+    EXPECT_EQ(next(full, &slot, now), HT_WORK_SHED) << "no slot is free";
+
+    SmallMap drained = in_a_burst(5, &now);
+    now.drain = true;
+    EXPECT_EQ(next(drained, &slot, now), HT_WORK_DESTAGE) << "somebody waits for it";
+
+    SmallMap idle = with(1, 0);
+    now = {};
+    now.tick = now.read_at = 100;
+    EXPECT_EQ(next(idle, &slot, now), HT_WORK_NONE) << "there is nothing to wait for";
+}
+
+TEST(Engine, KeepsRoomForTheNextBurst) {
+    SmallMap m = with(6, 0);
+    m.engine.tune.high = 99;
+    m.engine.tune.low = 98;
+    ht_situation now{};
+    u32 slot;
+    now.tick = 1000;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_NONE);
+    m.engine.lull.room = 2;
+    m.engine.lull.room_at = now.tick;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_SHED) << "one is the reserve, two are kept";
+    ht_engine_append(&m.engine, slot, HT_LIST_CLEAN);
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_NONE);
+    m.engine.lull.room = 1000;
+    EXPECT_EQ(next(m, &slot, now), HT_WORK_NONE) << "a quarter at most";
+}
+
 TEST(Engine, EvictsOnlyWhenThePoolIsShort) {
     SmallMap roomy = with(0, 3), tight = with(0, N);
     u32 slot;
