@@ -12,16 +12,28 @@
 //   ht_bench hints NODE ROOM RANGES LENGTH
 //       classifies RANGES ranges of LENGTH bytes in the first ROOM bytes, a thousand a call; prints
 //       ns each
+//   ht_bench bursts NODE FROM BYTES REQUEST DEPTH ON_MS OFF_MS SECONDS
+//       reads with DEPTH requests in flight for ON_MS, rests for OFF_MS, and so on for SECONDS.
+//       BYTES are places of 256 KiB, visited in random order, each once: no tier has seen one
+//       before. Prints lines of KEY VALUE: latencies in ns
+//   ht_bench writer NODE FROM BYTES REQUEST BYTES_PER_SECOND SECONDS
+//       writes in order, over and over, each request at its time or, when 64 are in flight, as soon
+//       as one has ended. Prints the same, with the rate it came to
 //
 // Requests are Linux AIO with O_DIRECT unless buffered. Blocks that are written start with the
 // marker of ht_flash's store, so that it need not keep the rest of them.
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <numeric>
+#include <random>
 #include <string>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -61,9 +73,53 @@ char* pages(uint64_t bytes) {
     return p;
 }
 
+constexpr uint64_t MS = 1000000, SECOND = 1000 * MS;
+
+// Times in ns, to within a 128th.
+class Latencies {
+public:
+    void add(uint64_t ns) {
+        bins_[bin(ns)]++;
+        count_++;
+        most_ = std::max(most_, ns);
+    }
+
+    // Lines of KEY VALUE.
+    void print() const {
+        printf("count %llu\np50 %.0f\np99 %.0f\np999 %.0f\nmost %llu\n",
+               static_cast<unsigned long long>(count_), quantile(0.5), quantile(0.99),
+               quantile(0.999), static_cast<unsigned long long>(most_));
+    }
+
+private:
+    static constexpr unsigned SHIFT = 7;
+
+    // Below 128 each value has its own; above, 128 share each doubling.
+    static size_t bin(uint64_t ns) {
+        const unsigned width = ns >> SHIFT ? 63U - SHIFT - unsigned(__builtin_clzll(ns)) : 0;
+        return (size_t(width) << SHIFT) + size_t(ns >> width);
+    }
+
+    double quantile(double share) const {
+        const double rank = share * double(count_);
+        uint64_t below = 0;
+        size_t i = 0;
+
+        while (i + 1 < bins_.size() && double(below += bins_[i]) < rank)
+            i++;
+        const unsigned width = i >> (SHIFT + 1) ? unsigned(i >> SHIFT) - 1 : 0;
+        return (double(i - (size_t(width) << SHIFT)) + 0.5) * double(uint64_t(1) << width);
+    }
+
+    std::array<uint64_t, (64 - SHIFT + 1) << SHIFT> bins_{};
+    uint64_t count_ = 0, most_ = 0;
+};
+
+// With `latencies`, the time that each request took is added there.
 class Queue {
 public:
-    Queue(int fd, unsigned depth, uint64_t most) : fd_(fd), cb_(depth) {
+    Queue(int fd, unsigned depth, uint64_t most, Latencies* latencies = nullptr)
+        : fd_(fd), cb_(depth), begun_(depth), latencies_(latencies) {
         if (syscall(SYS_io_setup, depth, &context_) < 0) die("io_setup");
         for (unsigned i = 0; i < depth; i++) {
             buffers_.push_back(pages(most));
@@ -85,6 +141,7 @@ public:
         cb->aio_buf = uintptr_t(buffers_[nth]);
         cb->aio_nbytes = bytes;
         cb->aio_offset = int64_t(at);
+        if (latencies_) begun_[nth] = now();
         if (syscall(SYS_io_submit, context_, 1, &cb) != 1) die("io_submit");
     }
 
@@ -93,11 +150,22 @@ public:
             wait();
     }
 
-private:
-    void wait() {
-        io_event event{};
+    // Takes note of what ends until then.
+    void sleep_until(uint64_t when) {
+        for (uint64_t t = now(); t < when; t = now()) {
+            const timespec left{time_t((when - t) / SECOND), long((when - t) % SECOND)};
+            wait(&left);
+        }
+    }
 
-        if (syscall(SYS_io_getevents, context_, 1, 1, &event, nullptr) != 1) die("io_getevents");
+private:
+    void wait(const timespec* most = nullptr) {
+        io_event event{};
+        const long n = syscall(SYS_io_getevents, context_, 1, 1, &event, most);
+
+        if (n == 0 && most) return;
+        if (n != 1) die("io_getevents");
+        if (latencies_) latencies_->add(now() - begun_[event.data]);
         if (event.res != int64_t(cb_[event.data].aio_nbytes)) {
             errno = int(-event.res);
             die("request");
@@ -110,6 +178,8 @@ private:
     std::vector<iocb> cb_;
     std::vector<char*> buffers_;
     std::vector<unsigned> idle_;
+    std::vector<uint64_t> begun_;
+    Latencies* latencies_;
 };
 
 int open_node(const char* node, int flags) {
@@ -271,6 +341,56 @@ int hints(char** argv) {
     return 0;
 }
 
+// ---- bursts and writer ----------------------------------------------------------------------
+
+constexpr uint64_t PLACE = 256 << 10;
+
+int bursts(char** argv) {
+    const uint64_t from = number(argv[3]), bytes = number(argv[4]), request = number(argv[5]);
+    const uint64_t on = number(argv[7]) * MS, off = number(argv[8]) * MS;
+    std::vector<uint32_t> places(bytes / PLACE);
+    std::mt19937_64 random(1);
+    Latencies latencies;
+    Queue queue(open_node(argv[2], O_DIRECT), unsigned(number(argv[6])), request, &latencies);
+    size_t visited = 0;
+
+    std::iota(places.begin(), places.end(), 0);
+    std::shuffle(places.begin(), places.end(), random);
+    uint64_t begin = now();
+    for (const uint64_t end = begin + number(argv[9]) * SECOND; begin < end; begin += on + off) {
+        while (now() < std::min(begin + on, end)) {
+            if (visited == places.size()) {
+                fprintf(stderr, "bursts: all places have been visited\n");
+                return 1;
+            }
+            const uint64_t within = random() % (PLACE / request) * request;
+            queue.start(false, from + places[visited++] * PLACE + within, request);
+        }
+        queue.drain();
+        if (off) queue.sleep_until(begin + on + off);
+    }
+    latencies.print();
+    return 0;
+}
+
+int writer(char** argv) {
+    const uint64_t from = number(argv[3]), bytes = number(argv[4]), request = number(argv[5]);
+    const double each = double(request) * double(SECOND) / double(number(argv[6]));
+    Latencies latencies;
+    Queue queue(open_node(argv[2], O_DIRECT), 64, request, &latencies);
+    const uint64_t begin = now(), end = begin + number(argv[7]) * SECOND;
+    uint64_t n = 0;
+
+    for (double due = double(begin); now() < end && due < double(end); due += each, n++) {
+        queue.sleep_until(uint64_t(due));
+        queue.start(true, from + n % (bytes / request) * request, request);
+    }
+    queue.drain();
+    latencies.print();
+    printf("bps %.0f\n", double(n * request) * double(SECOND) / double(now() - begin));
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -279,9 +399,13 @@ int main(int argc, char** argv) {
     if (what == "stream" && argc >= 6) return stream(argc, argv);
     if (what == "kv" && argc == 8) return kv(argv);
     if (what == "hints" && argc == 6) return hints(argv);
+    if (what == "bursts" && argc == 10) return bursts(argv);
+    if (what == "writer" && argc == 8) return writer(argv);
     fprintf(stderr,
             "usage: ht_bench stream NODE FROM BYTES REQUEST [--depth N] [--buffered] [--tell]\n"
             "       ht_bench kv NODE ROOM OBJECT COUNT LAG discard|done\n"
-            "       ht_bench hints NODE ROOM RANGES LENGTH\n");
+            "       ht_bench hints NODE ROOM RANGES LENGTH\n"
+            "       ht_bench bursts NODE FROM BYTES REQUEST DEPTH ON_MS OFF_MS SECONDS\n"
+            "       ht_bench writer NODE FROM BYTES REQUEST BYTES_PER_SECOND SECONDS\n");
     return 2;
 }

@@ -76,6 +76,30 @@ def hitpath(rows):
                    above("hintier-agent", key) - above("hintier", key), 1500, most=True)
 
 
+# ---- reads while data goes home ---------------------------------------------------------------
+
+def us(ns):
+    return f"{ns / DILATION / 1e3:.0f}"
+
+
+def beside_writes(title, rows):
+    show(title, ["4 KiB p50", "p99", "p99.9", "128K p50", "p99", "p99.9", "writes", "% dirty", "middle", "end"],
+         [(name, [us(row[f"{size}_{key}"]) for size in ("small", "large") for key in ("p50", "p99", "p999")] +
+           ([f"{row['writer_bps'] * DILATION / 1e6:.0f}", *(f"{row[key]:.1f}" for key in ("begin", "middle", "end"))]
+            if "writer_bps" in row else [])) for name, row in rows.items()])
+
+
+def mixed(rows):
+    beside_writes("mixed: reads from bulk in bursts of 200 ms, then 300 ms of none, while a fifth of what bulk can program is "
+                  "written:\n  us for 4 KiB, one in flight, and 128 KiB, four in flight; MB/s written; what fast has to bring home",
+                  rows)
+    for size, name in (("small", "4 KiB"), ("large", "128 KiB")):
+        yield Goal(f"hintier, {name}: p99 by that without writes",
+                   rows["hintier"][f"{size}_p99"] / rows["hintier-idle"][f"{size}_p99"], 1.3, most=True)
+    yield Goal("hintier: dirty at the end above that in the middle, percent of slots",
+               rows["hintier"]["end"] - rows["hintier"]["middle"], 1, most=True)
+
+
 # ---- wear -----------------------------------------------------------------------------------
 
 def wear(rows):
@@ -111,6 +135,7 @@ SECTIONS = {
     "both": (both, ["fast-deep", "bulk-deep", "copy", "hintier-deep", "hintier-found", "hintier-told"]),
     "hitpath": (hitpath, ["raw", "dm-linear", "dm-cache", "dm-writecache", "bcache", "hintier",
                           "hintier-agent"]),
+    "mixed": (mixed, ["hintier-idle", "hintier", "dm-writecache", "dm-cache", "bcache"]),
     "wear": (wear, ["raw", "dm-writecache", "hintier", "hintier-done", "raw-odd", "hintier-odd"]),
     "hints": (hints, ["hintier"]),
 }
