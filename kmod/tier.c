@@ -11,6 +11,8 @@
 #include <linux/sched/mm.h>
 #include <linux/vmalloc.h>
 
+#define IU_MAX_BYTES (64U << 10)
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static int create_map(struct ht_tier *t)
@@ -105,6 +107,20 @@ static const char *open_devices(struct ht_tier *t, const struct ht_args *args, i
 	return NULL;
 }
 
+/*
+ * What bulk says should be written at least: its indirection unit, if it is a drive that has one.
+ * Something larger is the chunk of an array, and not worth a read.
+ */
+static void init_iu(struct ht_tier *t)
+{
+	u32 bytes = bdev_io_min(t->bulk->bdev);
+	u32 extent = ht_extent_sectors(&t->map.geo) << SECTOR_SHIFT;
+
+	t->map.iu = 1;
+	if (is_power_of_2(bytes) && bytes > HINTIER_UNIT_BYTES && bytes <= min(extent, IU_MAX_BYTES))
+		t->map.iu = bytes / HINTIER_UNIT_BYTES;
+}
+
 static void init_discard(struct ht_tier *t)
 {
 	u32 grain = bdev_discard_granularity(t->bulk->bdev) >> SECTOR_SHIFT;
@@ -144,6 +160,7 @@ struct ht_tier *ht_tier_create(struct dm_target *ti, const struct ht_args *args)
 		error = ht_meta_headers(t, args->extent_sectors, &r);
 	if (!error) {
 		init_discard(t);
+		init_iu(t);
 		r = create_engines(t);
 		if (r)
 			error = "out of memory for slots: use a larger extent or a smaller fast device";

@@ -9,7 +9,7 @@
 
 #include <linux/highmem.h>
 
-enum { STEP_READ, STEP_TEE, STEP_WRITE };
+enum { STEP_PAD, STEP_READ, STEP_TEE, STEP_WRITE };
 
 static bool is_fill(const struct ht_xfer *x)
 {
@@ -35,7 +35,8 @@ static void xfer_endio(struct bio *bio)
 }
 
 /* One bio for each run of units, from or to `start` on the device. */
-static void submit_runs(struct ht_xfer *x, struct block_device *bdev, blk_opf_t opf, u64 start)
+static void submit_runs(struct ht_xfer *x, enum ht_move_part part, struct block_device *bdev,
+			blk_opf_t opf, u64 start)
 {
 	const struct ht_geometry *geo = &x->tier->map.geo;
 	u32 unit = 0, end;
@@ -43,7 +44,7 @@ static void submit_runs(struct ht_xfer *x, struct block_device *bdev, blk_opf_t 
 	BUILD_BUG_ON(PAGE_SIZE != HINTIER_UNIT_BYTES);
 	x->status = BLK_STS_OK;
 	atomic_set(&x->pending, 1);
-	while (ht_move_run(geo, &x->move, &unit, &end)) {
+	while (ht_move_run(geo, &x->move, part, &unit, &end)) {
 		struct bio *bio = bio_alloc_bioset(bdev, end - unit, opf, GFP_NOIO,
 						   &x->tier->xfer_bios);
 
@@ -60,14 +61,16 @@ static void submit_runs(struct ht_xfer *x, struct block_device *bdev, blk_opf_t 
 
 static void submit_slot(struct ht_xfer *x, blk_opf_t opf)
 {
-	submit_runs(x, x->tier->fast->bdev, opf, ht_slot_sector(&x->tier->map.geo, x->move.slot));
+	submit_runs(x, HT_MOVE_UNITS, x->tier->fast->bdev, opf,
+		    ht_slot_sector(&x->tier->map.geo, x->move.slot));
 }
 
-static void submit_home(struct ht_xfer *x, blk_opf_t opf)
+static void submit_home(struct ht_xfer *x, enum ht_move_part part, blk_opf_t opf)
 {
 	if (op_is_write(opf))
 		ht_blank_clear(x->tier, x->move.extent, 1);
-	submit_runs(x, x->tier->bulk->bdev, opf, ht_home_sector(&x->tier->map.geo, x->move.extent));
+	submit_runs(x, part, x->tier->bulk->bdev, opf,
+		    ht_home_sector(&x->tier->map.geo, x->move.extent));
 }
 
 /* ---- readers -------------------------------------------------------------------------------- */
@@ -169,6 +172,7 @@ static void count(struct ht_xfer *x, bool good, bool wrote)
 {
 	struct ht_tier *t = x->tier;
 	u32 bytes = x->move.count * HINTIER_UNIT_BYTES;
+	u32 padding = x->move.padding * HINTIER_UNIT_BYTES;
 
 	if (is_fill(x)) {
 		if (wrote)
@@ -176,8 +180,10 @@ static void count(struct ht_xfer *x, bool good, bool wrote)
 		if (good)
 			ht_count(t, x->was_tee ? HINTIER_C_ADMITTED : HINTIER_C_PROMOTED, 1);
 	} else {
-		if (wrote)
-			ht_count(t, HINTIER_C_BULK_WRITE_BYTES, bytes);
+		if (wrote) {
+			ht_count(t, HINTIER_C_BULK_WRITE_BYTES, bytes + padding);
+			ht_count(t, HINTIER_C_PADDED_BYTES, padding);
+		}
 		if (good)
 			ht_count(t, HINTIER_C_DESTAGED_BYTES, bytes);
 	}
@@ -273,7 +279,7 @@ static void slot_failed(struct ht_xfer *x)
 	x->move.bad = true;
 	if (is_fill(x))
 		return;
-	for (; ht_move_run(geo, &x->move, &unit, &end); unit++)
+	for (; ht_move_run(geo, &x->move, HT_MOVE_UNITS, &unit, &end); unit++)
 		if (ht_sync_io(x->tier->fast->bdev, REQ_OP_READ, start + unit * HT_UNIT_SECTORS,
 			       page_address(x->pages[unit]), HINTIER_UNIT_BYTES))
 			ht_move_leave(&x->move, unit);
@@ -285,10 +291,25 @@ static void slot_failed(struct ht_xfer *x)
 	}
 }
 
+/* Without a pad the drive reads what is missing, or fails to: then the write does. */
+static void end_pad(struct ht_xfer *x)
+{
+	if (x->status) {
+		ht_count(x->tier, HINTIER_C_ERRORS_BULK, 1);
+		ht_move_unpad(&x->move);
+	}
+	x->step = STEP_READ;
+	submit_slot(x, REQ_OP_READ);
+}
+
 static void xfer_work(struct work_struct *work)
 {
 	struct ht_xfer *x = container_of(work, struct ht_xfer, work);
 
+	if (x->step == STEP_PAD) {
+		end_pad(x);
+		return;
+	}
 	if (x->status && on_fast(x) && ht_fault_of(x->status) == HT_FAULT_MEDIUM)
 		slot_failed(x);
 	if (x->step == STEP_WRITE) {
@@ -316,19 +337,21 @@ static void xfer_work(struct work_struct *work)
 	if (is_fill(x))
 		submit_slot(x, REQ_OP_WRITE);
 	else
-		submit_home(x, REQ_OP_WRITE);
+		submit_home(x, HT_MOVE_HOME, REQ_OP_WRITE);
 }
 
 void ht_xfer_start(struct ht_xfer *x)
 {
-	x->step = x->tee ? STEP_TEE : STEP_READ;
+	x->step = x->tee ? STEP_TEE : x->move.padding ? STEP_PAD : STEP_READ;
 	x->was_tee = x->tee;
 	x->read_ok = false;
 	if (x->tee) {
 		copy_bio(x, x->tee, false);
-		submit_home(x, REQ_OP_WRITE | (x->tee->bi_opf & (REQ_FUA | REQ_SYNC)));
+		submit_home(x, HT_MOVE_UNITS, REQ_OP_WRITE | (x->tee->bi_opf & (REQ_FUA | REQ_SYNC)));
 	} else if (is_fill(x)) {
-		submit_home(x, REQ_OP_READ);
+		submit_home(x, HT_MOVE_UNITS, REQ_OP_READ);
+	} else if (x->step == STEP_PAD) {
+		submit_home(x, HT_MOVE_PAD, REQ_OP_READ);
 	} else {
 		submit_slot(x, REQ_OP_READ);
 	}

@@ -146,7 +146,8 @@ constexpr std::array<const char*, HINTIER_COUNTERS> counter_names = {"fast_write
                                                                      "drops_refused",
                                                                      "slots_retired",
                                                                      "staged_bytes",
-                                                                     "stage_unused_bytes"};
+                                                                     "stage_unused_bytes",
+                                                                     "padded_bytes"};
 
 } // namespace
 

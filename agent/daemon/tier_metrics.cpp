@@ -68,6 +68,8 @@ constexpr Counter counters[] = {
      "Bytes read ahead into RAM"},
     {HINTIER_C_STAGE_UNUSED_BYTES, "hintier_tier_stage_unused_bytes_total", "", "",
      "Of these, left or overwritten before they were read"},
+    {HINTIER_C_PADDED_BYTES, "hintier_tier_padded_bytes_total", "", "",
+     "Bytes written home again, so that bulk gets whole indirection units"},
 };
 
 void tell_states(Exposition& to, const std::vector<TierStats>& tiers) {

@@ -19,6 +19,23 @@ static bool home_busy(const struct ht_map *map, const struct ht_shard *shard, u3
 	return shard->homing[extent % HT_HOMING] || ht_held(map, extent);
 }
 
+/* S7: bulk gets whole indirection units. */
+static void pad(const struct ht_map *map, struct ht_move *move)
+{
+	memset(move->pad, 0, sizeof(move->pad));
+	move->padding = 0;
+	for (u32 from = 0; map->iu > 1 && from < map->geo.units; from += map->iu) {
+		u32 to = from + map->iu;
+		u32 count = ht_bits_count(move->units, from, to);
+
+		if (!count || count == map->iu)
+			continue;
+		move->padding += map->iu - count;
+		ht_bits_each_word(w, from, to)
+			move->pad[w] |= (u16)~move->units[w] & ht_bits_mask(w, from, to);
+	}
+}
+
 bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, struct ht_move *ret)
 {
 	struct ht_slot *s = slot_of(map, slot);
@@ -36,6 +53,7 @@ bool ht_destage_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, stru
 	ret->gen = s->gen;
 	for (u32 w = 0; w < map->geo.words; w++)
 		ret->units[w] = dirty[w];
+	pad(map, ret);
 	s->state = HT_SLOT_DESTAGE;
 	return true;
 }
@@ -96,6 +114,7 @@ bool ht_fill_begin(struct ht_map *map, struct ht_shard *shard, u32 slot, u32 ext
 	ret->gen = slot_of(map, slot)->gen;
 	ret->count = to - from;
 	memset(ret->units, 0, sizeof(ret->units));
+	ht_move_unpad(ret);
 	ht_bits_set(ret->units, from, to);
 	return true;
 }
@@ -139,11 +158,23 @@ void ht_move_leave(struct ht_move *move, u32 unit)
 	move->unread++;
 }
 
-bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end)
+void ht_move_unpad(struct ht_move *move)
 {
-	*unit = ht_bits_find(move->units, *unit, geo->units, true);
+	memset(move->pad, 0, sizeof(move->pad));
+	move->padding = 0;
+}
+
+bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, enum ht_move_part part,
+		 u32 *unit, u32 *end)
+{
+	u16 bits[HT_UNITS_MAX / 16];
+
+	for (u32 w = 0; w < geo->words; w++)
+		bits[w] = (part == HT_MOVE_PAD ? 0 : move->units[w]) |
+			  (part == HT_MOVE_UNITS ? 0 : move->pad[w]);
+	*unit = ht_bits_find(bits, *unit, geo->units, true);
 	if (*unit == geo->units)
 		return false;
-	*end = ht_bits_find(move->units, *unit, geo->units, false);
+	*end = ht_bits_find(bits, *unit, geo->units, false);
 	return true;
 }

@@ -5,12 +5,18 @@
  *
  * Destage                                 Fill (promotion, FETCH)
  *  1 begin: freeze units and generation    1 begin: hash an empty slot in state FILL
- *  2 caller reads the units from the slot  2 caller reads the range from home, serves the
- *    those that it cannot read stay there    readers that joined
- *  3 caller writes the others home         3 wanted: did no write overtake it? then
- *  4 finish: if nothing moved meanwhile,   4 caller writes the pages to the slot
+ *  2 caller reads the pad from home        2 caller reads the range from home, serves the
+ *    and the units from the slot; those      readers that joined
+ *    that it cannot read stay there
+ *  3 caller writes the others home, and    3 wanted: did no write overtake it? then
+ *    the pad back                          4 caller writes the pages to the slot
+ *  4 finish: if nothing moved meanwhile,
  *    they are clean in memory; the next    5 finish: the units become valid, or the slot goes
  *    commit flushes bulk and records it
+ *
+ * The pad is what an indirection unit of bulk has beside the units that go there: written together,
+ * the drive need not read what is missing. Nobody else writes the home meanwhile, so the pad is as
+ * good without, if it cannot be read.
  *
  * Write-through is a fill whose step 2 takes the data from the writer and writes it home.
  *
@@ -40,7 +46,9 @@ struct ht_move {
 	u32 count;                    /* units to move */
 	u32 unread;                   /* units left out of them: fast cannot read them */
 	bool bad;                     /* the medium failed in the slot: set by the caller */
+	u32 padding;                  /* units of the pad */
 	u16 units[HT_UNITS_MAX / 16]; /* which ones */
+	u16 pad[HT_UNITS_MAX / 16];
 };
 
 /*
@@ -73,8 +81,19 @@ void ht_move_leave(struct ht_move *move, u32 unit);
 /* HT_ACT_*. */
 u32 ht_trim_finish(struct ht_map *map, u32 slot);
 
-/* Next run of units to move at or after *unit: [*unit, *end). False when there is none. */
-bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, u32 *unit, u32 *end);
+/* Destage, step 2: the pad cannot be read. */
+void ht_move_unpad(struct ht_move *move);
+
+/* What a run is of. */
+enum ht_move_part {
+	HT_MOVE_UNITS,
+	HT_MOVE_PAD,
+	HT_MOVE_HOME,           /* both: what is written home */
+};
+
+/* Next run of units at or after *unit: [*unit, *end). False when there is none. */
+bool ht_move_run(const struct ht_geometry *geo, const struct ht_move *move, enum ht_move_part part,
+		 u32 *unit, u32 *end);
 
 HT_CORE_END
 

@@ -172,6 +172,7 @@ struct ht_map {
 	u32 shard_bits;         /* <= bucket_bits */
 	struct ht_lost lost;
 	u32 epoch;              /* current write epoch */
+	u32 iu;                 /* units of bulk's indirection unit, a power of two; 0, 1: a unit */
 	u8 mode;                /* enum hintier_mode */
 	u8 bulk;                /* enum ht_bulk */
 };

@@ -15,16 +15,17 @@
 #define HT_MAX_SECTORS 2048 /* 1 MiB; what is told to readers-ahead */
 #define HT_MAX_ERASE_SECTORS (1U << 23) /* 4 GiB a command */
 
+/* `iu`: bytes of the indirection unit; drives report it as what should be written at least. */
 #ifdef BLK_FEAT_NOWAIT
 
-static inline struct gendisk *ht_alloc_disk(bool write_cache, u32 io_opt)
+static inline struct gendisk *ht_alloc_disk(bool write_cache, u32 iu)
 {
 	struct queue_limits limits = {
 		.logical_block_size = SECTOR_SIZE,
 		.physical_block_size = 4096,
-		.io_min = 4096,
+		.io_min = iu,
 		.max_hw_sectors = HT_MAX_SECTORS,
-		.io_opt = io_opt,
+		.io_opt = iu,
 		.discard_granularity = 4096,
 		.max_hw_discard_sectors = HT_MAX_ERASE_SECTORS,
 		.max_write_zeroes_sectors = HT_MAX_ERASE_SECTORS,
@@ -37,7 +38,7 @@ static inline struct gendisk *ht_alloc_disk(bool write_cache, u32 io_opt)
 
 #else
 
-static inline struct gendisk *ht_alloc_disk(bool write_cache, u32 io_opt)
+static inline struct gendisk *ht_alloc_disk(bool write_cache, u32 iu)
 {
 	struct gendisk *disk = blk_alloc_disk(NUMA_NO_NODE);
 	struct request_queue *q;
@@ -47,9 +48,9 @@ static inline struct gendisk *ht_alloc_disk(bool write_cache, u32 io_opt)
 	q = disk->queue;
 	blk_queue_logical_block_size(q, SECTOR_SIZE);
 	blk_queue_physical_block_size(q, 4096);
-	blk_queue_io_min(q, 4096);
+	blk_queue_io_min(q, iu);
 	blk_queue_max_hw_sectors(q, HT_MAX_SECTORS);
-	blk_queue_io_opt(q, io_opt);
+	blk_queue_io_opt(q, iu);
 	q->limits.discard_granularity = 4096;
 	blk_queue_max_discard_sectors(q, HT_MAX_ERASE_SECTORS);
 	blk_queue_max_write_zeroes_sectors(q, HT_MAX_ERASE_SECTORS);

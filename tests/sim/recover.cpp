@@ -85,6 +85,7 @@ void Sim::reset_map() {
     map_.bits = bits_.data();
     map_.buckets = buckets_.data();
     map_.epoch = 1;
+    map_.iu = 1U << below(4);
     lost_.resize(ht_lost_capacity(&geo));
     lost_bits_.resize(lost_.size() * geo.words);
     lost_changed_.resize(geo.lost_sectors);

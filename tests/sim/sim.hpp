@@ -95,7 +95,7 @@ public:
                     each(hints) each(pins) each(tables) each(drops) each(drops_refused) each(lost) \
                         each(spoiled) each(retired) each(unread) each(stuck) each(grown)           \
                             each(not_shrunk) each(deaths) each(old_fast) each(old_bulk)            \
-                                each(without_bulk)
+                                each(without_bulk) each(padded)
     struct Counts {
 #define HT_SIM_COUNT(name) uint64_t name = 0;
         HT_SIM_COUNTS(HT_SIM_COUNT)
@@ -279,10 +279,11 @@ private:
     void leave_unreadable(Transfer& t);
     void suspect(Transfer& t);
     void write_units(Transfer& t, bool home);
+    void read_pad(Transfer& t);
     template <typename Visit>
-    void each_sector(const Transfer& t, Visit visit) {
+    void each_sector(const Transfer& t, Visit visit, ht_move_part part = HT_MOVE_UNITS) {
         u32 unit = 0, end = 0;
-        for (; ht_move_run(&map_.geo, &t.move, &unit, &end); unit = end)
+        for (; ht_move_run(&map_.geo, &t.move, part, &unit, &end); unit = end)
             for (u32 s = unit * HT_UNIT_SECTORS; s < end * HT_UNIT_SECTORS; s++)
                 visit(s);
     }

@@ -119,6 +119,17 @@ void Sim::read_units(Transfer& t) {
     });
 }
 
+// Without it the drive has to do that.
+void Sim::read_pad(Transfer& t) {
+    if (!t.move.padding) return;
+    if (fault(5) || bulk_dead_) return ht_move_unpad(&t.move);
+    t.data.resize(options_.sectors);
+    each_sector(
+        t, [&](u32 s) { t.data[s] = world_.bulk.data.read(tier_sector(t.move.extent, s)); },
+        HT_MOVE_PAD);
+    counts.padded += t.move.padding;
+}
+
 // Of a write that fails some sectors may be written.
 void Sim::write_units(Transfer& t, bool home) {
     t.fault = fault(10);
@@ -128,17 +139,20 @@ void Sim::write_units(Transfer& t, bool home) {
         return;
     }
     u32 unit = 0, end = 0;
-    for (; !home && ht_move_run(&map_.geo, &t.move, &unit, &end); unit = end)
+    for (; !home && ht_move_run(&map_.geo, &t.move, HT_MOVE_UNITS, &unit, &end); unit = end)
         if (!world_.fast.write(slot_sector(t.move.slot, unit * HT_UNIT_SECTORS),
                                slot_sector(t.move.slot, end * HT_UNIT_SECTORS)))
             t.fault = HT_FAULT_MEDIUM;
-    each_sector(t, [&](u32 s) {
-        if (t.fault && chance(50)) return;
-        if (home)
-            world_.bulk.data.put(t.write, tier_sector(t.move.extent, s), t.data[s]);
-        else
-            world_.fast.data.put(t.write, slot_sector(t.move.slot, s), t.data[s]);
-    });
+    each_sector(
+        t,
+        [&](u32 s) {
+            if (t.fault && chance(50)) return;
+            if (home)
+                world_.bulk.data.put(t.write, tier_sector(t.move.extent, s), t.data[s]);
+            else
+                world_.fast.data.put(t.write, slot_sector(t.move.slot, s), t.data[s]);
+        },
+        home ? HT_MOVE_HOME : HT_MOVE_UNITS);
 }
 
 // Fast has failed a transfer: does it still live, and is the place to blame?
@@ -200,8 +214,11 @@ bool Sim::step_fill(Transfer& t) {
 }
 
 bool Sim::step_destage(Transfer& t) {
-    enum { READ, WRITE, WRITE_END, FINISH };
+    enum { PAD, READ, WRITE, WRITE_END, FINISH };
     switch (t.step++) {
+    case PAD:
+        read_pad(t);
+        return false;
     case READ:
         read_units(t);
         suspect(t);

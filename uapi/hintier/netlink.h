@@ -166,6 +166,7 @@ enum hintier_counter {
 	HINTIER_C_SLOTS_RETIRED,       /* for good, because the medium failed there */
 	HINTIER_C_STAGED_BYTES,        /* read ahead into RAM */
 	HINTIER_C_STAGE_UNUSED_BYTES,  /* of these, left or overwritten before they were read */
+	HINTIER_C_PADDED_BYTES,        /* written home again, so that bulk gets whole indirection units */
 	HINTIER_COUNTERS
 };
 

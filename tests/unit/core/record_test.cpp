@@ -240,9 +240,40 @@ TEST(Moves, RunOverTheUnitsInOrder) {
     move.units[0] = 0xc035; // 0, 2, 4-5, 14-15
     std::vector<std::pair<u32, u32>> runs;
     u32 unit = 0, end = 0;
-    for (; ht_move_run(&geo, &move, &unit, &end); unit = end)
+    for (; ht_move_run(&geo, &move, HT_MOVE_UNITS, &unit, &end); unit = end)
         runs.emplace_back(unit, end);
     EXPECT_EQ(runs, (std::vector<std::pair<u32, u32>>{{0, 1}, {2, 3}, {4, 6}, {14, 16}}));
+}
+
+// S7: beside a dirty unit the rest of its indirection unit goes home, as it is there.
+TEST(Destage, PadsIndirectionUnits) {
+    SmallMap m;
+    m.map.iu = 4;
+    m.write(X, S, 8, 16); // unit 1
+    m.write(X, S, 32, 64); // units 4 to 7
+    m.write(X, S, 112, 128); // units 14 and 15
+    ht_move move{};
+    bool clean = false;
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    EXPECT_EQ(move.units[0], 0xc0f2);
+    EXPECT_EQ(move.pad[0], 0x300d);
+    EXPECT_EQ(move.count, 7U);
+    EXPECT_EQ(move.padding, 5U);
+    u32 unit = 0, end = 0;
+    std::vector<std::pair<u32, u32>> home;
+    for (; ht_move_run(&m.map.geo, &move, HT_MOVE_HOME, &unit, &end); unit = end)
+        home.emplace_back(unit, end);
+    EXPECT_EQ(home, (std::vector<std::pair<u32, u32>>{{0, 8}, {12, 16}}));
+    ht_destage_finish(&m.map, &move, true, &clean);
+    EXPECT_TRUE(clean);
+    EXPECT_EQ(m.bits(S, HT_VALID), 0xc0f2) << "the pad has not come to the slot";
+
+    m.write(X, S, 0, 8);
+    ASSERT_TRUE(ht_destage_begin(&m.map, &m.shard, S, &move));
+    ht_move_unpad(&move);
+    unit = 0;
+    ASSERT_TRUE(ht_move_run(&m.map.geo, &move, HT_MOVE_HOME, &unit, &end));
+    EXPECT_EQ(end, 1U);
 }
 
 TEST(Fill, CoversItsUnitsAloneAndIsRecordedClean) {

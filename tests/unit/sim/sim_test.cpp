@@ -53,6 +53,7 @@ TEST(Histories, DoTheWorkThatTheyAreMeantToDo) {
         if (mode == HINTIER_MODE_WRITEBACK) {
             EXPECT_GT(n.clean_destages, 50U);
             EXPECT_GT(n.destages, n.clean_destages) << "no destage was overtaken by a write";
+            EXPECT_GT(n.padded, 50U);
             EXPECT_GT(n.discards, 20U);
             EXPECT_GT(n.evictions, 10U);
             EXPECT_GT(n.intents, 10U);
