@@ -34,6 +34,7 @@
 #include <fcntl.h>
 #include <numeric>
 #include <random>
+#include <sched.h>
 #include <string>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -345,6 +346,12 @@ int hints(char** argv) {
 
 constexpr uint64_t PLACE = 256 << 10;
 
+// The lab has one CPU. Who reads has one to himself elsewhere: here he goes first.
+void go_first() {
+    const sched_param first{.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &first)) die("SCHED_FIFO");
+}
+
 int bursts(char** argv) {
     const uint64_t from = number(argv[3]), bytes = number(argv[4]), request = number(argv[5]);
     const uint64_t on = number(argv[7]) * MS, off = number(argv[8]) * MS;
@@ -354,6 +361,7 @@ int bursts(char** argv) {
     Queue queue(open_node(argv[2], O_DIRECT), unsigned(number(argv[6])), request, &latencies);
     size_t visited = 0;
 
+    go_first();
     std::iota(places.begin(), places.end(), 0);
     std::shuffle(places.begin(), places.end(), random);
     uint64_t begin = now();
