@@ -83,21 +83,45 @@ def us(ns):
 
 
 def beside_writes(title, rows):
-    show(title, ["4 KiB p50", "p99", "p99.9", "128K p50", "p99", "p99.9", "writes", "% dirty", "middle", "end"],
+    show(title, ["4 KiB p50", "p99", "p99.9", "128K p50", "p99", "p99.9", "writes", "begin", "middle", "end"],
          [(name, [us(row[f"{size}_{key}"]) for size in ("small", "large") for key in ("p50", "p99", "p999")] +
            ([f"{row['writer_bps'] * DILATION / 1e6:.0f}", *(f"{row[key]:.1f}" for key in ("begin", "middle", "end"))]
             if "writer_bps" in row else [])) for name, row in rows.items()])
 
 
 def mixed(rows):
-    beside_writes("mixed: reads from bulk in bursts of 200 ms, then 300 ms of none, while a fifth of what bulk can program is "
-                  "written:\n  us for 4 KiB, one in flight, and 128 KiB, four in flight; MB/s written; what fast has to bring home",
-                  rows)
+    beside_writes("mixed: reads from bulk in bursts of 200 ms, then 300 ms of none, while a fifth of what bulk can program "
+                  "is written:\n  us for 4 KiB, one in flight, and for 128 KiB, four; MB/s written; percent of fast that has "
+                  "to go home", rows)
     for size, name in (("small", "4 KiB"), ("large", "128 KiB")):
         yield Goal(f"hintier, {name}: p99 by that without writes",
                    rows["hintier"][f"{size}_p99"] / rows["hintier-idle"][f"{size}_p99"], 1.3, most=True)
+    # No more than the marks between which destaging starts and stops are apart.
     yield Goal("hintier: dirty at the end above that in the middle, percent of slots",
-               rows["hintier"]["end"] - rows["hintier"]["middle"], 1, most=True)
+               rows["hintier"]["end"] - rows["hintier"]["middle"], 2, most=True)
+
+
+def steady(rows):
+    beside_writes("steady: the same reads without a pause, by what window_busy allows", rows)
+    for name, row in rows.items():
+        if "end" in row:
+            yield Goal(f"{name}: dirty, percent of slots: all but those kept for writes",
+                       max(row[key] for key in ("begin", "middle", "end")), 98, most=True)
+
+
+# ---- what small readers come back to --------------------------------------------------------
+
+PERIODS = range(8)
+
+
+def react(rows):
+    share = {name: sum(row[f"share{n}"] for n in PERIODS) / len(PERIODS) for name, row in rows.items()}
+    show("react: 64 MiB of small reads that move every 2 s, a quarter of fast: percent served by fast, "
+         "in each period",
+         ["all", *(str(n + 1) for n in PERIODS), "us each"],
+         [(name, [f"{share[name] * 100:.1f}", *(f"{row[f'share{n}'] * 100:.1f}" for n in PERIODS),
+                  us(sum(row[f"period{n}_ns"] for n in PERIODS) / len(PERIODS))]) for name, row in rows.items()])
+    yield Goal("hintier above dm-cache: share served by fast", share["hintier"] - share["dm-cache"], 0)
 
 
 # ---- wear -----------------------------------------------------------------------------------
@@ -125,6 +149,20 @@ def hints(rows):
     yield Goal("extents of longer ranges, millions a second", rate(row["longer_ns"]) * 64, 10.0)
 
 
+def memory(rows):
+    each = {name: (row["tables"] - row["apart"]) / row["slots"] for name, row in rows.items()}
+    # Of 1 TiB: all of it goes by slots.
+    seconds = {name: row["activation_s"] / DILATION * 2**22 / row["slots"] for name, row in rows.items()}
+    show("memory: bytes for each slot of 256 KiB; those of what is bounded apart (lost map, fetches, blank homes); all that\n"
+         "  vmalloc and slabs grew by; and device seconds to bring 1 TiB of slots back after a clean stop, at the pace of these",
+         ["slots", "in use", "bytes", "apart", "all", "seconds"],
+         [(name, [f"{row['slots']:.0f}", f"{row['used']:.0f}", f"{each[name]:.1f}", f"{row['apart'] / row['slots']:.1f}",
+                  f"{row['growth'] / row['slots']:.1f}", f"{seconds[name]:.2f}"]) for name, row in rows.items()])
+    yield Goal("hintier-1T: bytes for each slot", each["hintier-1T"], 80, most=True)
+    for name in rows:
+        yield Goal(f"{name}: seconds to bring 1 TiB back", seconds[name], 2, most=True)
+
+
 def rate(ns):
     return DILATION * 1000 / ns
 
@@ -136,6 +174,9 @@ SECTIONS = {
     "hitpath": (hitpath, ["raw", "dm-linear", "dm-cache", "dm-writecache", "bcache", "hintier",
                           "hintier-agent"]),
     "mixed": (mixed, ["hintier-idle", "hintier", "dm-writecache", "dm-cache", "bcache"]),
+    "steady": (steady, ["hintier-idle", "hintier-w0", "hintier-w1", "hintier-w2", "hintier-w8"]),
+    "react": (react, ["hintier", "dm-cache"]),
     "wear": (wear, ["raw", "dm-writecache", "hintier", "hintier-done", "raw-odd", "hintier-odd"]),
     "hints": (hints, ["hintier"]),
+    "memory": (memory, ["hintier-1T", "hintier-128G"]),
 }
