@@ -13,6 +13,7 @@
 
 #define RUN_MAX 4096            /* extents in one verdict */
 #define DEEP_SECTORS 128        /* reads below are never deep */
+#define TIMED_HITS 8            /* one hit in so many is timed */
 #define SHALLOW_READS 2         /* reads in flight on bulk that still count as shallow */
 
 struct ht_io *ht_io_of(struct bio *bio)
@@ -300,12 +301,33 @@ static bool map_hit(struct ht_tier *t, struct bio *bio, struct ht_io *io, bool r
 }
 
 /* The line is shared by all CPUs, and written once in a tick. */
-static void note_read(struct ht_tier *t, u64 now)
+static void note_read(struct ht_tier *t)
 {
-	u32 tick = ht_tick(now);
+	u32 now = ht_now_tick();
 
-	if (READ_ONCE(t->read_at) != tick)
-		WRITE_ONCE(t->read_at, tick);
+	if (READ_ONCE(t->read_at) != now)
+		WRITE_ONCE(t->read_at, now);
+}
+
+/*
+ * To look at the clock twice is a fifth of what a hit costs. Hits are many and alike: one in
+ * TIMED_HITS stands for them, unless somebody traces each.
+ */
+static void time_hit(struct ht_tier *t, struct ht_io *io)
+{
+	if (trace_hintier_io_enabled())
+		io->timed = 1;
+	else
+		io->timed = this_cpu_inc_return(t->dev->stats->hits) % TIMED_HITS ? 0 : TIMED_HITS;
+	if (io->timed)
+		io->start = ktime_get_ns();
+}
+
+static void time_all(struct ht_io *io)
+{
+	if (!io->timed)
+		io->start = ktime_get_ns();
+	io->timed = 1;
 }
 
 int ht_io_map(struct ht_tier *t, struct bio *bio)
@@ -313,7 +335,7 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 	struct ht_io *io = dm_per_bio_data(bio, sizeof(*io));
 	u32 sectors;
 
-	io->start = ktime_get_ns();
+	io->timed = 0;
 	io->flags = bio->bi_opf & REQ_FUA ? HT_IO_FUA : 0;
 	io->left = 0;
 	io->tried = false;
@@ -325,7 +347,7 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 	switch (bio_op(bio)) {
 	case REQ_OP_READ:
 		io->op = HT_REQ_READ;
-		note_read(t, io->start);
+		note_read(t);
 		break;
 	case REQ_OP_WRITE:
 		io->op = HT_REQ_WRITE;
@@ -335,18 +357,24 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 		break;
 	case REQ_OP_DISCARD:
 		io->op = HT_REQ_DISCARD;
+		time_all(io);
 		return ht_discard(t, bio, io);
 	default:
 		return DM_MAPIO_KILL;
 	}
 	if (!bio_sectors(bio)) {
 		io->flags |= HT_IO_FLUSH;
+		time_all(io);
 		ht_park_commit(t, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
 
-	if (io->op != HT_REQ_ZEROES && map_hit(t, bio, io, io->op == HT_REQ_READ))
-		return DM_MAPIO_REMAPPED;
+	if (io->op != HT_REQ_ZEROES) {
+		time_hit(t, io);
+		if (map_hit(t, bio, io, io->op == HT_REQ_READ))
+			return DM_MAPIO_REMAPPED;
+	}
+	time_all(io);
 	sectors = decide(t, bio, io);
 	if (sectors < bio_sectors(bio))
 		dm_accept_partial_bio(bio, sectors);
@@ -590,11 +618,9 @@ static bool end_hit(struct ht_tier *t, struct ht_io *io, bool read)
 	if (unlikely(!ended))
 		end_hit_slowly(t, io);
 	if (read)
-		ht_account(t, HINTIER_OP_READ, HINTIER_IO_FAST, io->klass, io->iter.bi_sector,
-			   io->iter.bi_size, io->start);
+		ht_account(t, HINTIER_OP_READ, HINTIER_IO_FAST, io);
 	else
-		ht_account(t, HINTIER_OP_WRITE, HINTIER_IO_FAST, io->klass, io->iter.bi_sector,
-			   io->iter.bi_size, io->start);
+		ht_account(t, HINTIER_OP_WRITE, HINTIER_IO_FAST, io);
 	return true;
 }
 
@@ -608,8 +634,7 @@ static noinline int end_any(struct ht_tier *t, struct bio *bio, struct ht_io *io
 		return DM_ENDIO_INCOMPLETE;
 	if (*status && io->outcome != HINTIER_IO_LOST)
 		io->outcome = HINTIER_IO_ERROR;
-	ht_account(t, stat_op(io), io->outcome, io->klass, io->iter.bi_sector, io->iter.bi_size,
-		   io->start);
+	ht_account(t, stat_op(io), io->outcome, io);
 	if (io->left && !*status) {
 		go_on(t, bio, io);
 		return DM_ENDIO_INCOMPLETE;

@@ -75,7 +75,7 @@ u32 ht_pool_admit(struct ht_tier *t, u32 extent)
 
 	spin_lock_irqsave(&t->engine_lock, flags);
 	engine->second = ht_now_second();
-	ht_lull_look(&engine->lull, engine->tune.quiet_ms, READ_ONCE(t->read_at), ht_now_tick());
+	ht_lull_look(&engine->lull, ht_quiet_ticks(t), READ_ONCE(t->read_at), ht_now_tick());
 	slot = ht_engine_take(engine, false);
 	if (slot != HT_NIL) {
 		ht_admit(&t->map, slot, extent, HT_SLOT_LIVE);

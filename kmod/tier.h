@@ -67,7 +67,7 @@ struct ht_io {
 			struct ht_hit hit;
 		};
 	};
-	u64 start;              /* ns */
+	u64 start;              /* ns, unless `timed` is 0 */
 	u32 extent;             /* first one */
 	u32 count;              /* extents, in slots that follow each other */
 	u32 slot;
@@ -79,6 +79,7 @@ struct ht_io {
 	u8 verdict;             /* enum ht_verdict */
 	u8 outcome;             /* enum hintier_outcome */
 	u8 klass;
+	u8 timed;               /* for how many requests its latency stands */
 	bool tried;             /* failed on fast, and asks whether fast is still there */
 };
 
@@ -273,14 +274,14 @@ static inline u32 ht_now_ms(void)
 }
 
 /* What lulls count in. */
-static inline u32 ht_tick(u64 ns)
-{
-	return (u32)(ns >> HT_TICK_SHIFT);
-}
-
 static inline u32 ht_now_tick(void)
 {
-	return ht_tick(ktime_get_ns());
+	return (u32)jiffies;
+}
+
+static inline u32 ht_quiet_ticks(const struct ht_tier *t)
+{
+	return (u32)msecs_to_jiffies(READ_ONCE(t->engine.tune.quiet_ms));
 }
 
 static inline u16 ht_now_second(void)
@@ -433,6 +434,7 @@ void ht_dev_release(struct ht_dev *dev);
 /* ---- stats.c ---- */
 struct ht_stats_cpu {
 	struct ht_stats s;
+	u32 hits;               /* to choose the ones that are timed */
 };
 
 static inline void ht_count(struct ht_tier *t, enum hintier_counter which, u64 n)
@@ -449,18 +451,22 @@ static inline u32 ht_latency_bucket(u64 ns)
 }
 
 /* A request, or one part of it, has ended. Inline: it is a part of every hit. */
-static inline void ht_account(struct ht_tier *t, enum hintier_op op, u8 outcome, u8 klass,
-			      sector_t sector, u32 bytes, u64 start)
+static inline void ht_account(struct ht_tier *t, enum hintier_op op, u8 outcome,
+			      const struct ht_io *io)
 {
 	struct ht_stats __percpu *stats = &t->dev->stats->s;
-	struct ht_io_stat __percpu *io = &stats->io[op][outcome][klass];
-	u64 latency = ktime_get_ns() - start;
+	struct ht_io_stat __percpu *stat = &stats->io[op][outcome][io->klass];
+	u32 bytes = io->iter.bi_size;
+	u64 latency;
 
-	this_cpu_inc(io->count);
-	this_cpu_add(io->bytes, bytes);
-	this_cpu_inc(stats->latency[op][outcome][ht_latency_bucket(latency)]);
-	trace_hintier_io(t->dev->devt, op, outcome, klass, (u64)sector << SECTOR_SHIFT, bytes,
-			 latency);
+	this_cpu_inc(stat->count);
+	this_cpu_add(stat->bytes, bytes);
+	if (!io->timed)
+		return;
+	latency = ktime_get_ns() - io->start;
+	this_cpu_add(stats->latency[op][outcome][ht_latency_bucket(latency)], io->timed);
+	trace_hintier_io(t->dev->devt, op, outcome, io->klass,
+			 (u64)io->iter.bi_sector << SECTOR_SHIFT, bytes, latency);
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 #define STEPS 256               /* decisions before others get the CPU */
 #define AGAIN_MS 4              /* a decision could not be carried out just now */
-#define LULL_MS 2               /* how late a lull may be found to have begun */
+#define LULL_MS 2               /* a lull begins just now */
 
 void ht_worker_kick(struct ht_tier *t)
 {
@@ -216,10 +216,9 @@ static bool destage(struct ht_tier *t, u32 slot, struct ht_xfer *x, bool shed)
 /* ms until the readers pause, if none of them comes back. */
 static u32 until_lull(struct ht_tier *t)
 {
-	u32 quiet = READ_ONCE(t->engine.tune.quiet_ms);
-	u32 since = ht_now_tick() - READ_ONCE(t->read_at);
+	u32 quiet = ht_quiet_ticks(t), since = ht_now_tick() - READ_ONCE(t->read_at);
 
-	return since < quiet ? quiet - since + LULL_MS : LULL_MS;
+	return since < quiet ? jiffies_to_msecs(quiet - since) : LULL_MS;
 }
 
 /* One decision; false if there is none or it could not be carried out: *ret_again, after so many ms. */
@@ -229,6 +228,7 @@ static bool step(struct ht_tier *t, u32 *ret_again)
 		.reads_wait = atomic_read(&t->bulk_reads),
 		.drain = atomic_read(&t->drainers),
 		.bulk_over = READ_ONCE(t->over) & HINTIER_OVER_BULK,
+		.quiet = ht_quiet_ticks(t),
 		.tick = ht_now_tick(),
 		.read_at = READ_ONCE(t->read_at),
 		.now = ht_now_ms(),

@@ -590,7 +590,7 @@ enum ht_work ht_engine_next(struct ht_engine *engine, const struct ht_situation 
 	*ret_slot = HT_NIL;
 	engine->second = now->second;
 	engine->ruled = ht_values_rule(engine->values, now->now);
-	ht_lull_look(&engine->lull, engine->tune.quiet_ms, now->read_at, now->tick);
+	ht_lull_look(&engine->lull, now->quiet, now->read_at, now->tick);
 	/* Ahead of need: a little more than the reserve, so that promotions find room. */
 	if (ht_engine_clean(engine) && pool_short(engine, AHEAD))
 		work = find_victim(engine, now->now, ret_slot);

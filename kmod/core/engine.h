@@ -54,7 +54,8 @@ struct ht_situation {
 	bool reads_wait; /* demand reads are in flight on bulk */
 	bool drain;      /* somebody waits for everything to be clean */
 	bool bulk_over;  /* bulk's budget is spent: nothing goes there but to make room */
-	u32 tick;        /* see lull.h */
+	u32 quiet;       /* ticks without a read that make a lull, see lull.h */
+	u32 tick;
 	u32 read_at;     /* tick of the newest demand read */
 	u32 now;         /* ms of a clock that wraps: ticks of pins, life of values */
 	u16 second;      /* of a clock that wraps, which ages count in */

@@ -4,7 +4,7 @@
 
 #define LONGEST 100     /* quiet times: what lasts longer is no burst */
 #define MEMORY 500      /* quiet times: how long a burst is remembered */
-#define SKEW 16         /* ticks that a read may seem to come from the future */
+#define SKEW 1          /* ticks that a read may seem to come from the future */
 
 /* Bursts differ: a quarter more than the greatest of late. */
 static void end_burst(struct ht_lull *lull, u32 now)

@@ -7,7 +7,7 @@
  * bursts of late have taken are kept for that. Readers that never pause cannot be waited for: a
  * burst that lasts too long is none any more.
  *
- * Times are in ticks of about a millisecond, of a clock that wraps.
+ * Times are in ticks, however long, of a clock that wraps.
  */
 #ifndef HT_CORE_LULL_H
 #define HT_CORE_LULL_H
@@ -15,8 +15,6 @@
 #include "env.h"
 
 HT_CORE_BEGIN
-
-#define HT_TICK_SHIFT 20        /* of ns */
 
 enum ht_pace {
 	HT_PACE_STEADY = 0,     /* reads have come for long, or nobody wants to know */

@@ -70,7 +70,8 @@ bool Sim::background() {
     now.reads_wait = chance(30);
     now.drain = draining_;
     now.tick = u32(number_);
-    now.read_at = now.tick - below(3 * engine_.tune.quiet_ms + 1);
+    now.quiet = engine_.tune.quiet_ms;
+    now.read_at = now.tick - below(3 * now.quiet + 1);
     now.now = u32(number_);
     now.second = u16(number_ / 20);
     u32 slot = HT_NIL, act = 0;

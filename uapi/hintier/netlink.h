@@ -31,7 +31,8 @@
  *     HINTIER_A_STAT_IO         nest, repeated: one for each (op, outcome, class) that is not zero
  *       HINTIER_A_IO_OP u8, _OUTCOME u8, _CLASS u8, _COUNT u64, _BYTES u64
  *     HINTIER_A_STAT_LATENCY    nest, repeated: one for each (op, outcome) that is not zero
- *       HINTIER_A_IO_OP u8, _OUTCOME u8, _HISTOGRAM binary, u64[HINTIER_LATENCY_BUCKETS]
+ *       HINTIER_A_IO_OP u8, _OUTCOME u8, _HISTOGRAM binary, u64[HINTIER_LATENCY_BUCKETS]: of
+ *       what fast answers at once one request in eight is timed, and counts for eight
  *     HINTIER_A_STAT_COUNTERS   binary, u64[HINTIER_COUNTERS] in the order of enum hintier_counter
  *     HINTIER_A_STAT_FETCH      nest, repeated: how FETCHes of one class (or of one source) have
  *                               ended, one for each that is not all zero

@@ -148,9 +148,10 @@ SmallMap in_a_burst(u32 dirty, ht_situation* ret) {
     m.engine.tune.high = 50;
     m.engine.tune.low = 40;
     u32 slot;
+    *ret = {};
+    ret->quiet = 20;
     ret->tick = 50;
-    ret->read_at = 0;
-    ht_lull_look(&m.engine.lull, m.engine.tune.quiet_ms, ret->read_at, ret->tick);
+    ht_lull_look(&m.engine.lull, ret->quiet, ret->read_at, ret->tick);
     ret->tick = ret->read_at = 100;
     EXPECT_EQ(next(m, &slot, *ret), HT_WORK_WAIT);
     return m;
@@ -160,16 +161,16 @@ TEST(Engine, DestagesInLulls) {
     ht_situation now{};
     SmallMap m = in_a_burst(5, &now);
     u32 slot;
-    now.tick += m.engine.tune.quiet_ms - 1;
+    now.tick += now.quiet - 1;
     EXPECT_EQ(next(m, &slot, now), HT_WORK_WAIT);
     now.tick++;
     EXPECT_EQ(next(m, &slot, now), HT_WORK_SHED) << "or a destage";
     ht_engine_append(&m.engine, slot, HT_LIST_CLEAN);
     now.read_at = now.tick;
     EXPECT_EQ(next(m, &slot, now), HT_WORK_WAIT);
-    for (u32 i = 0; i < 101 * m.engine.tune.quiet_ms; i++) {
+    for (u32 i = 0; i < 101 * now.quiet; i++) {
         now.read_at = ++now.tick;
-        ht_lull_look(&m.engine.lull, m.engine.tune.quiet_ms, now.read_at, now.tick);
+        ht_lull_look(&m.engine.lull, now.quiet, now.read_at, now.tick);
     }
     EXPECT_EQ(next(m, &slot, now), HT_WORK_SHED) << "readers that never pause";
 }
@@ -187,6 +188,7 @@ TEST(Engine, DestagesInBurstsWhenItMust) {
 
     SmallMap idle = with(1, 0);
     now = {};
+    now.quiet = 20;
     now.tick = now.read_at = 100;
     EXPECT_EQ(next(idle, &slot, now), HT_WORK_NONE) << "there is nothing to wait for";
 }
@@ -197,6 +199,7 @@ TEST(Engine, KeepsRoomForTheNextBurst) {
     m.engine.tune.low = 98;
     ht_situation now{};
     u32 slot;
+    now.quiet = 20;
     now.tick = 1000;
     EXPECT_EQ(next(m, &slot, now), HT_WORK_NONE);
     m.engine.lull.room = 2;
