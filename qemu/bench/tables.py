@@ -114,6 +114,7 @@ def steady(rows):
 PERIODS = range(8)
 
 
+# smq looks at its queues once a minute whatever the dilation: a quarter of one here.
 def react(rows):
     share = {name: sum(row[f"share{n}"] for n in PERIODS) / len(PERIODS) for name, row in rows.items()}
     show("react: 64 MiB of small reads that move every 2 s, a quarter of fast: percent served by fast, "
