@@ -27,7 +27,7 @@
 
 #define SPREAD_EIGHTHS 5
 
-/* Least reserve: what comes while a commit brings slots back. Of a tiny device an eighth. */
+/* The least reserve. */
 #define RESERVE_SECTORS 32768U
 #define RESERVE_SLOTS 32U
 
@@ -100,15 +100,25 @@ u32 ht_tunable_get(const struct ht_tunables *tune, const struct ht_tunable *t)
 	return *(const u32 *)((const char *)tune + t->offset);
 }
 
+static u32 least(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+/* What comes while a commit brings slots back; of a small device less. */
+static u32 least_reserve(const struct ht_geometry *geo)
+{
+	u32 few = least(RESERVE_SLOTS, geo->slots / 8);
+	u32 enough = least(RESERVE_SECTORS >> geo->extent_shift, geo->slots / 16);
+
+	return few > enough ? few : enough;
+}
+
 void ht_engine_init(struct ht_engine *engine, const struct ht_geometry *geo, struct ht_slot *slots)
 {
 	engine->slots = slots;
 	engine->nr = geo->slots;
-	engine->reserve_min = RESERVE_SECTORS >> geo->extent_shift;
-	if (engine->reserve_min < RESERVE_SLOTS)
-		engine->reserve_min = RESERVE_SLOTS;
-	if (engine->reserve_min > engine->nr / 8)
-		engine->reserve_min = engine->nr / 8;
+	engine->reserve_min = least_reserve(geo);
 	engine->run_shift = geo->extent_shift < 8 ? 8 - geo->extent_shift : 0;
 	engine->taken = HT_NIL;
 	engine->destaging = false;
@@ -409,7 +419,7 @@ u32 ht_engine_reserve(const struct ht_engine *engine)
 /* Kept beside the reserve, for writes while nothing is destaged. */
 static u32 room(const struct ht_engine *engine)
 {
-	return engine->lull.room < engine->nr / 4 ? engine->lull.room : engine->nr / 4;
+	return least(engine->lull.room, engine->nr / 4);
 }
 
 u32 ht_engine_take(struct ht_engine *engine, bool spare)
@@ -467,7 +477,7 @@ static u32 mark(const struct ht_engine *engine, u32 percent, u32 slack)
 	u32 kept = ht_engine_reserve(engine) + room(engine) + slack;
 	u32 most = (u32)((u64)engine->nr * percent / 100);
 
-	return most < engine->nr - kept ? most : engine->nr - kept;
+	return least(most, engine->nr - kept);
 }
 
 static bool wants_destage(struct ht_engine *engine, const struct ht_situation *now)
