@@ -22,15 +22,18 @@
 #include "hintier/trace.h"
 #include "lost.bpf.h"
 #include "maps.bpf.h"
-#include "syscalls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline bool watched_device(const struct inode *inode)
 {
-	__u32 dev = inode->i_sb->s_dev;
+	__u32 dev = inode->i_sb->s_dev, i;
 
-	return bpf_map_lookup_elem(&devices, &dev);
+#pragma unroll
+	for (i = 0; i < DEVICES_MAX; i++)
+		if (devices[i] == dev)
+			return true;
+	return more_devices;
 }
 
 /* The root that @dir is or lies below; NULL if there is none within reach. */
@@ -40,6 +43,7 @@ static __always_inline __u32 *root_above(struct dentry *dir)
 	__u32 *root;
 	int level;
 
+#pragma unroll
 	for (level = 0; level < HINTIER_TRACE_LEVELS; level++) {
 		struct inode *inode = dir->d_inode;
 		struct dentry *up = dir->d_parent;
@@ -56,10 +60,10 @@ static __always_inline __u32 *root_above(struct dentry *dir)
 	return NULL;
 }
 
-static __always_inline struct hintier_record *record_begin(__u16 type)
+/* @id: bpf_get_current_pid_tgid() */
+static __always_inline struct hintier_record *record_begin(__u16 type, __u64 id)
 {
 	struct hintier_record *rec = bpf_ringbuf_reserve(&records, sizeof(*rec), 0);
-	__u64 id = bpf_get_current_pid_tgid();
 
 	if (!rec) {
 		count_lost(HINTIER_LOST_RECORDS);
@@ -92,7 +96,7 @@ static __always_inline void record_file(struct hintier_record *rec, struct inode
 					struct dentry *dentry, struct dentry *parent)
 {
 	struct inode *dir = parent->d_inode;
-	long n;
+	__u32 n = dentry->d_name.len;
 
 	rec->dev = inode->i_sb->s_dev;
 	rec->ino = inode->i_ino;
@@ -101,8 +105,12 @@ static __always_inline void record_file(struct hintier_record *rec, struct inode
 		rec->parent_ino = dir->i_ino;
 		rec->parent_generation = dir->i_generation;
 	}
-	n = bpf_probe_read_kernel_str(rec->name, sizeof(rec->name), dentry->d_name.name);
-	rec->name_bytes = n > 0 ? n - 1 : 0;
+	if (n > sizeof(rec->name) - 1)
+		n = sizeof(rec->name) - 1;
+	barrier_var(n); /* or clang proves the bound to itself and not to the verifier */
+	n &= sizeof(rec->name) - 1;
+	if (!bpf_probe_read_kernel(rec->name, n, dentry->d_name.name))
+		rec->name_bytes = n;
 }
 
 static __always_inline bool regular(const struct inode *inode)
@@ -110,14 +118,13 @@ static __always_inline bool regular(const struct inode *inode)
 	return inode && (inode->i_mode & S_IFMT) == S_IFREG;
 }
 
-static __always_inline bool from_agent(void)
+static __always_inline bool from_agent(__u64 id)
 {
-	return bpf_get_current_pid_tgid() >> 32 == self_pid;
+	return id >> 32 == self_pid;
 }
 
-static __always_inline void note_reader(__u32 root)
+static __always_inline void note_reader(__u32 root, __u32 pid)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	__u32 *known = bpf_map_lookup_elem(&readers, &pid);
 
 	if (known)
@@ -131,16 +138,17 @@ int BPF_PROG(on_open, struct file *file)
 {
 	struct inode *inode = file->f_inode;
 	struct dentry *dentry = file->f_path.dentry;
+	__u64 id = bpf_get_current_pid_tgid();
 	struct hintier_record *rec;
 	__u32 *root;
 
-	if (!regular(inode) || !watched_device(inode) || from_agent())
+	if (!regular(inode) || !watched_device(inode) || from_agent(id))
 		return 0;
 	root = root_above(dentry->d_parent);
 	if (!root)
 		return 0;
-	note_reader(*root);
-	rec = record_begin(HINTIER_REC_OPEN);
+	note_reader(*root, id >> 32);
+	rec = record_begin(HINTIER_REC_OPEN, id);
 	if (!rec)
 		return 0;
 	rec->root = *root;
@@ -159,16 +167,17 @@ int BPF_PROG(on_rename, struct inode *old_dir, struct dentry *old_dentry, struct
 {
 	struct inode *inode = old_dentry->d_inode;
 	struct inode *replaced = new_dentry->d_inode;
+	__u64 id = bpf_get_current_pid_tgid();
 	struct hintier_record *rec;
 	__u32 *from, *to;
 
-	if (!regular(inode) || !watched_device(inode) || from_agent())
+	if (!regular(inode) || !watched_device(inode) || from_agent(id))
 		return 0;
 	to = root_above(new_dentry->d_parent);
 	from = to ? to : root_above(old_dentry->d_parent);
 	if (!from)
 		return 0;
-	rec = record_begin(HINTIER_REC_RENAME);
+	rec = record_begin(HINTIER_REC_RENAME, id);
 	if (!rec)
 		return 0;
 	rec->root = *from;
@@ -185,15 +194,16 @@ SEC("fentry/security_inode_unlink")
 int BPF_PROG(on_unlink, struct inode *dir, struct dentry *dentry)
 {
 	struct inode *inode = dentry->d_inode;
+	__u64 id = bpf_get_current_pid_tgid();
 	struct hintier_record *rec;
 	__u32 *root;
 
-	if (!regular(inode) || !watched_device(inode) || from_agent())
+	if (!regular(inode) || !watched_device(inode) || from_agent(id))
 		return 0;
 	root = root_above(dentry->d_parent);
 	if (!root)
 		return 0;
-	rec = record_begin(HINTIER_REC_UNLINK);
+	rec = record_begin(HINTIER_REC_UNLINK, id);
 	if (!rec)
 		return 0;
 	rec->root = *root;
@@ -202,30 +212,23 @@ int BPF_PROG(on_unlink, struct inode *dir, struct dentry *dentry)
 	return 0;
 }
 
-/* True if @rec->name, @rec->name_bytes long, ends in suffix @which. */
-static __always_inline bool suffix_fits(const struct hintier_record *rec, __u32 which)
-{
-	__u32 n = suffix_bytes[which], first, at, i;
-
-	if (!n || n > HINTIER_TRACE_SUFFIX || rec->name_bytes < n)
-		return false;
-	first = rec->name_bytes - n;
-	for (i = 0; i < HINTIER_TRACE_SUFFIX && i < n; i++) {
-		at = first + i;
-		barrier_var(at); /* or clang proves the bound to itself and not to the verifier */
-		at &= HINTIER_TRACE_NAME - 1;
-		if (rec->name[at] != suffixes[which][i])
-			return false;
-	}
-	return true;
-}
-
+/*
+ * True if @rec->name ends in one of the suffixes, by its last eight bytes. No name that matters is
+ * shorter.
+ */
 static __always_inline bool any_suffix_fits(const struct hintier_record *rec)
 {
-	__u32 which;
+	__u32 at = rec->name_bytes - sizeof(__u64), which;
+	__u64 end;
 
+	if (rec->name_bytes < sizeof(end) || at > HINTIER_TRACE_NAME - sizeof(end))
+		return false;
+	barrier_var(at); /* as above */
+	if (at > HINTIER_TRACE_NAME - sizeof(end))
+		return false;
+	end = *(const __u64 *)(rec->name + at);
 	for (which = 0; which < HINTIER_TRACE_SUFFIXES; which++)
-		if (suffix_fits(rec, which))
+		if (suffixes[which].mask && (end & suffixes[which].mask) == suffixes[which].end)
 			return true;
 	return false;
 }
@@ -234,13 +237,15 @@ static __always_inline bool any_suffix_fits(const struct hintier_record *rec)
  * The end of the path at @path into @rec: a second read from further on when it is longer than a
  * name, and no third: paths of more than two names' room do not count.
  */
-static __always_inline bool read_path_end(struct hintier_record *rec, const char *path)
+static __always_inline bool read_path_end(struct hintier_record *rec, const char *path, bool user)
 {
-	long n = bpf_probe_read_user_str(rec->name, sizeof(rec->name), path);
+	long n = user ? bpf_probe_read_user_str(rec->name, sizeof(rec->name), path)
+		      : bpf_probe_read_kernel_str(rec->name, sizeof(rec->name), path);
 
 	if (n == sizeof(rec->name)) {
 		path += n - 1;
-		n = bpf_probe_read_user_str(rec->name, sizeof(rec->name), path);
+		n = user ? bpf_probe_read_user_str(rec->name, sizeof(rec->name), path)
+			 : bpf_probe_read_kernel_str(rec->name, sizeof(rec->name), path);
 		if (n == sizeof(rec->name))
 			return false;
 	}
@@ -250,24 +255,24 @@ static __always_inline bool read_path_end(struct hintier_record *rec, const char
 	return true;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(on_syscall, struct pt_regs *regs, long ret)
+/* Somebody who uses a root has asked for @path, and been answered @ret. */
+static __always_inline int looked_up(const char *path, bool user, long ret)
 {
-	const char *path = syscall_lookup_path(regs, ret);
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 pid = id >> 32;
 	struct hintier_record *rec;
 	__u32 *root;
 
-	if (!path)
+	if (ret != 0 && ret != -ENOENT)
 		return 0;
 	root = bpf_map_lookup_elem(&readers, &pid);
 	if (!root)
 		return 0;
-	rec = record_begin(HINTIER_REC_LOOKUP);
+	rec = record_begin(HINTIER_REC_LOOKUP, id);
 	if (!rec)
 		return 0;
-	if (!read_path_end(rec, path) || !any_suffix_fits(rec)) {
-		bpf_ringbuf_discard(rec, 0);
+	if (!read_path_end(rec, path, user) || !any_suffix_fits(rec)) {
+		bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
 		return 0;
 	}
 	rec->root = *root;
@@ -277,9 +282,33 @@ int BPF_PROG(on_syscall, struct pt_regs *regs, long ret)
 	return 0;
 }
 
+/*
+ * Lookups are seen on their way out of what all system calls of a kind come to: access(), stat()
+ * and open(), each with its answer. An open that succeeded is no lookup: the file's own hook tells
+ * more.
+ */
+SEC("fexit/do_faccessat")
+int BPF_PROG(on_access, int dir, const char *path, int mode, int flags, long ret)
+{
+	return looked_up(path, true, ret);
+}
+
+SEC("fexit/vfs_statx")
+int BPF_PROG(on_stat, int dir, struct filename *path, int flags, void *stat, __u32 mask, int ret)
+{
+	return looked_up(path->name, false, ret);
+}
+
+SEC("fexit/do_sys_openat2")
+int BPF_PROG(on_no_open, int dir, const char *path, void *how, long ret)
+{
+	return ret == -ENOENT ? looked_up(path, true, ret) : 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
+	__u64 id = bpf_get_current_pid_tgid();
 	__u32 pid = task->tgid;
 	struct hintier_record *rec;
 	__u32 *root;
@@ -289,7 +318,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	root = bpf_map_lookup_elem(&readers, &pid);
 	if (!root)
 		return 0;
-	rec = record_begin(HINTIER_REC_EXIT);
+	rec = record_begin(HINTIER_REC_EXIT, id);
 	if (rec) {
 		rec->root = *root;
 		record_submit(rec, false);

@@ -24,6 +24,7 @@ struct inode {
 };
 
 struct qstr {
+	__u32 len;
 	const unsigned char *name;
 };
 
@@ -43,8 +44,11 @@ struct file {
 	struct path f_path;
 };
 
+struct filename {
+	const char *name;
+};
+
 struct pt_regs {
-	unsigned long orig_ax;
 	unsigned long di;
 	unsigned long si;
 	unsigned long sp;

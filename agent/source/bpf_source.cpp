@@ -98,10 +98,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const Config& config) {
     }
     std::size_t at = 0;
     for (const std::string& suffix : config.suffixes) {
-        const std::size_t n = std::min<std::size_t>(suffix.size(), HINTIER_TRACE_SUFFIX);
-        std::copy_n(suffix.end() - static_cast<std::ptrdiff_t>(n), n,
-                    impl.skel->rodata->suffixes[at]);
-        impl.skel->rodata->suffix_bytes[at++] = static_cast<__u32>(n);
+        for (const char c : suffix) { // little endian: the last byte is the highest
+            auto& [end, mask] = impl.skel->rodata->suffixes[at];
+            end = end >> 8 | std::uint64_t{static_cast<unsigned char>(c)} << 56;
+            mask = mask >> 8 | std::uint64_t{0xFF} << 56;
+        }
+        ++at;
     }
     bpf_map__set_max_entries(impl.skel->maps.records, config.ring_bytes);
 
@@ -140,16 +142,21 @@ bool BpfSource::armed() const {
 
 Result<void> BpfSource::watch(const FileId& dir, std::uint32_t root) {
     const hintier_root_key key = {.ino = dir.inode, .dev = dir.device, .reserved = 0};
-    const __u8 yes = 1;
-    if (bpf_map_update_elem(bpf_map__fd(impl_->skel->maps.roots), &key, &root, BPF_ANY) ||
-        bpf_map_update_elem(bpf_map__fd(impl_->skel->maps.devices), &dir.device, &yes, BPF_ANY)) {
+    if (bpf_map_update_elem(bpf_map__fd(impl_->skel->maps.roots), &key, &root, BPF_ANY)) {
         return system_failure("watch directory");
     }
+    auto& bss = *impl_->skel->bss;
+    const auto known = std::find_if(std::begin(bss.devices), std::end(bss.devices),
+                                    [&](__u32 one) { return !one || one == dir.device; });
+    if (known != std::end(bss.devices))
+        *known = dir.device;
+    else
+        bss.more_devices = true;
     return {};
 }
 
 void BpfSource::unwatch(const FileId& dir) {
-    // Its device stays in the list: other roots may be on it, and a stale entry costs a walk.
+    // Its device stays in the list: other roots may be on it, and a stale entry costs little.
     const hintier_root_key key = {.ino = dir.inode, .dev = dir.device, .reserved = 0};
     (void)bpf_map_delete_elem(bpf_map__fd(impl_->skel->maps.roots), &key);
 }

@@ -20,9 +20,8 @@
 /* How far above a file a watched directory may be. */
 #define HINTIER_TRACE_LEVELS 8
 
-/* Watched directories at once; the suffix of the names that matter there. */
+/* Watched directories at once; the suffixes of the names that matter there, of 8 bytes at most. */
 #define HINTIER_TRACE_ROOTS 64
-#define HINTIER_TRACE_SUFFIX 8
 #define HINTIER_TRACE_SUFFIXES 4
 
 enum hintier_record_type {
