@@ -121,18 +121,18 @@ Agent::Agent(const Config& config, const Options& options, const Clock& clock,
 
 bool Agent::arm_files() {
     bpf_->arm();
-    on_files();
-    return bpf_->armed();
+    return !on_files() && bpf_->armed();
 }
 
-void Agent::on_files() {
-    bpf_->drain(*this);
+bool Agent::on_files() {
+    if (!bpf_->drain(*this)) return false;
     executor_.carry_out(clock_.now());
     const Nanos now = clock_.now();
     for (const Nanos at : burst_) {
         delays_.add(now - at);
     }
     burst_.clear();
+    return true;
 }
 
 void Agent::on_kernel() {
@@ -163,7 +163,7 @@ void Agent::on_kv_events() {
 void Agent::on_tick() {
     on_kv_events(); // replays that wait, and what a full drain has left
     if (bpf_) {
-        on_files(); // what was not urgent, so that rules judge by the latest
+        (void)on_files(); // what was not urgent, so that rules judge by the latest
     }
     if (calls_) calls_->drain(*this);
     if (fills_) fills_->drain(*this);

@@ -36,10 +36,10 @@ public:
     // Readable when KV events may have come: told once, so all are to be drained then.
     std::vector<int> kv_event_fds() const;
 
-    // Before waiting for files_fd(). False: an event has come and used up the wake-up, and may have
-    // been handled already, so that there may be nothing to wait for.
+    // Before waiting for files_fd(). False: an event has come, and may have used up the wake-up, so
+    // that there may be nothing to wait for.
     bool arm_files();
-    void on_files();
+    bool on_files(); // were there any?
     void on_kernel();
     void on_kv_events();
     void on_tick();

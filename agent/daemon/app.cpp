@@ -51,27 +51,21 @@ private:
     // Asio closes what it is given, and the descriptors have owners already: it gets copies.
     net::posix::stream_descriptor copy_of(int fd) { return {io_, dup(fd)}; }
 
-    // When wake-ups come closer than `coalesce`, the next one is put off by as much, and what
-    // comes meanwhile is handled as one burst.
+    // An event wakes the loop when it has found none. From then on it looks every `coalesce`, for as
+    // long as events come, and takes what it finds as one burst.
     Task<> watch_files() {
         const auto readable = net::posix::stream_descriptor::wait_read;
         auto descriptor = copy_of(agent_.files_fd());
         net::steady_timer timer(io_);
-        auto last = net::steady_timer::clock_type::now();
         while (true) {
-            const bool quiet = agent_.arm_files();
-            if (quiet) {
+            if (!agent_.on_files() && agent_.arm_files()) {
                 auto [error] = co_await descriptor.async_wait(readable, as_result);
                 if (error) co_return;
                 agent_.on_files();
             }
-            const auto now = net::steady_timer::clock_type::now();
-            if (!quiet || now - last < config_.agent.coalesce) {
-                timer.expires_after(config_.agent.coalesce);
-                auto [cancelled] = co_await timer.async_wait(as_result);
-                if (cancelled) co_return;
-            }
-            last = now;
+            timer.expires_after(config_.agent.coalesce);
+            auto [cancelled] = co_await timer.async_wait(as_result);
+            if (cancelled) co_return;
         }
     }
 
