@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/model/kv_name.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
+
+#include <endian.h>
 
 namespace hintier {
 
@@ -63,6 +67,22 @@ int hex_value(char c) {
     return hex_values[static_cast<unsigned char>(c)];
 }
 
+// Eight digits into four bytes at once; false if any is none. A byte of `digits` is a character:
+// its low half, and nine more of a letter, is its value, which must be written as it is.
+bool pack_eight(const char* text, std::uint8_t* packed) {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    std::uint64_t digits = 0;
+    std::memcpy(&digits, text, sizeof(digits));
+    const std::uint64_t values = (digits & 15 * ones) + 9 * (digits >> 6 & ones);
+    const std::uint64_t letters = (values + 118 * ones) >> 7 & ones; // of 10 and above
+    const std::uint64_t written = values + '0' * ones + ('a' - '0' - 10) * letters;
+    std::uint64_t pairs = (values << 4 | values >> 8) & 0x00FF00FF00FF00FF;
+    pairs = (pairs | pairs >> 8) & 0x0000FFFF0000FFFF;
+    pairs |= pairs >> 16;
+    std::memcpy(packed, &pairs, 4);
+    return digits == written && !(values & 240 * ones);
+}
+
 std::size_t hex_run(std::string_view text) {
     std::size_t n = 0;
     while (n < text.size() && hex_value(text[n]) >= 0) {
@@ -101,7 +121,7 @@ std::string_view take_first(std::string_view& text, char mark) {
 }
 
 Parsed parse_vllm(std::string_view name) {
-    const std::size_t run = hex_run(name);
+    const std::size_t run = std::min(name.find('.'), name.size()); // from_hex() looks at them
     std::string_view rest = name.substr(run);
     if (!rest.starts_with(vllm.suffixes.front())) return {};
     rest.remove_prefix(vllm.suffixes.front().size());
@@ -236,8 +256,12 @@ std::optional<KvName> KvName::from_hex(std::string_view digits) {
     if (digits.size() < min_digits || digits.size() > max_digits) return {};
     KvName name;
     name.digits_ = static_cast<std::uint8_t>(digits.size());
+    std::size_t i = 0;
+    for (; i + 8 <= digits.size(); i += 8) {
+        if (!pack_eight(digits.data() + i, name.packed_.data() + i / 2)) return {};
+    }
     int wrong = 0; // negative if any digit is
-    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    for (; i + 1 < digits.size(); i += 2) {
         const int high = hex_value(digits[i]);
         const int low = hex_value(digits[i + 1]);
         wrong |= high | low;
@@ -271,8 +295,8 @@ std::uint64_t KvName::object() const {
     const std::size_t first = by_head_ ? 0 : digits_ - min_digits;
     const std::uint8_t* bytes = packed_.data() + first / 2;
     std::uint64_t id = 0;
-    for (std::size_t i = 0; i < min_digits / 2; ++i)
-        id = id << 8U | bytes[i];
+    std::memcpy(&id, bytes, sizeof(id));
+    id = be64toh(id);
     if (first % 2) id = id << 4U | bytes[min_digits / 2] >> 4U; // the half before it falls out
     return id ? id : 1;
 }

@@ -339,7 +339,7 @@ bool World::link(std::uint64_t before, ObjectIndex index, bool firm) {
     }
     object.firm = object.firm || firm;
     object.depth = objects_[previous].depth + 1;
-    objects_[previous].after = object.id;
+    lead(previous, index);
     return true;
 }
 
@@ -358,9 +358,14 @@ void World::lead_to(ObjectIndex index, ObjectIndex from) {
     for (std::uint32_t step = 0; step < max_back && index != from; ++step) {
         const ObjectIndex before = find(objects_[index].before);
         if (before == no_object) return;
-        objects_[before].after = objects_[index].id;
+        lead(before, index);
         index = before;
     }
+}
+
+void World::lead(ObjectIndex before, ObjectIndex index) {
+    objects_[before].after = objects_[index].id;
+    objects_[before].after_at = index;
 }
 
 // A process has begun to write the object: it follows what the process wrote just before.

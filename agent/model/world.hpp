@@ -55,6 +55,7 @@ struct Object {
     std::uint64_t before = 0; // ids of its neighbours in the chain, 0: not known
     std::uint64_t after = 0;
     std::uint32_t depth = 0;
+    ObjectIndex after_at = 0;      // where the one after it was when the link was made
     bool firm = false;             // `before` comes from lookups, or it is known that there is none
     Nanos touched{};               // last created, opened or looked up
     ObjectIndex older = no_object; // neighbours in order of `touched`
@@ -100,7 +101,12 @@ public:
     ObjectIndex find(std::uint64_t id) const;
     ObjectIndex find(const FileId& file) const;
     // The likely successor, if it is known.
-    ObjectIndex after(ObjectIndex index) const { return find(objects_[index].after); }
+    ObjectIndex after(ObjectIndex index) const {
+        const Object& object = objects_[index];
+        if (!object.after) return no_object;
+        const ObjectIndex at = object.after_at; // it may have been forgotten, and is another's then
+        return objects_[at].id == object.after ? at : find(object.after);
+    }
     // Of the objects that have a file, the one touched longest ago.
     ObjectIndex coldest() const { return present_.oldest; }
     ObjectIndex next_coldest(ObjectIndex index) const { return objects_[index].newer; }
@@ -163,6 +169,7 @@ private:
     bool link(std::uint64_t before, ObjectIndex index, bool firm);
     bool follows(ObjectIndex index, ObjectIndex ancestor) const;
     void lead_to(ObjectIndex index, ObjectIndex from);
+    void lead(ObjectIndex before, ObjectIndex index);
     Process& process(std::uint32_t pid, Nanos now);
     static void reads(Process& by, std::uint32_t tid, Nanos now);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include <unistd.h>
 
@@ -18,14 +19,15 @@ namespace hintier {
 namespace {
 
 std::string_view last_component(std::string_view path) {
-    const std::size_t slash = path.rfind('/');
-    return slash == path.npos ? path : path.substr(slash + 1);
+    const void* slash = memrchr(path.data(), '/', path.size());
+    if (!slash) return path;
+    path.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(slash) - path.data()) + 1);
+    return path;
 }
 
 } // namespace
 
 bool decode(const hintier_record& record, Event& event) {
-    event = Event();
     switch (record.type) {
     case HINTIER_REC_OPEN:
         event.kind = EventKind::opened;

@@ -14,7 +14,7 @@
 
 namespace hintier {
 
-// A record as an event; false when the record is none that this version knows.
+// A record as an event, a new one so far; false when the record is none that this version knows.
 bool decode(const hintier_record& record, Event& event);
 
 class BpfSource final : public Source {

@@ -367,5 +367,23 @@ TEST(World, StoredBlocksAreBounded) {
     EXPECT_EQ(b.world.names(), 50U);
 }
 
+TEST(World, WhatFollowsAForgottenObjectIsNobodyElse) {
+    Builder b({.max_objects = 2, .max_names = 1});
+    b.write(1, 11);
+    b.lookup(1);
+    b.write(2, 12);
+    b.lookup(2);
+    ASSERT_EQ(b.world.after(b.world.find(1)), b.world.find(2));
+    b.now += 1min;
+    b.lookup(1);
+    b.now += 1min;
+    b.write(3, 13); // the coldest is forgotten
+    ASSERT_EQ(b.world.find(2), no_object);
+    b.lookup(1);
+    b.now += 1min;
+    b.write(4, 14); // in its place
+    EXPECT_EQ(b.world.after(b.world.find(1)), no_object);
+}
+
 } // namespace
 } // namespace hintier
