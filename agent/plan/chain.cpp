@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/plan/chain.hpp"
 
+#include <algorithm>
+
 namespace hintier {
 
 namespace {
@@ -48,18 +50,15 @@ void ChainRule::observe(const World& world, const Change& change, Nanos now, Res
                plan);
 }
 
-// Is what begins at `first` a part of what was told, or does it continue it?
-bool ChainRule::goes_on(const World& world, const Lead& lead, ObjectIndex first) const {
-    const Object& object = world.object(first);
-    return ahead_.contains(object.id) || (lead.last && object.before == lead.last);
-}
-
 void ChainRule::fetch_from(const World& world, std::uint32_t pid, ObjectIndex first, Reason reason,
                            Nanos now, Plan& plan) {
     ObjectIndex index = first;
     const std::uint32_t most = window();
+    // Who goes on as told is told of several more at once, not of one at each step.
+    const bool told = ahead_.contains(world.object(first).id);
+    if (told && ahead_.size() + std::max(1U, most / 4) > most) return;
     Lead& lead = leads_[pid];
-    bool restart = !goes_on(world, lead, first);
+    bool restart = !told && !(lead.last && world.object(first).before == lead.last);
     lead.at = now;
     for (std::uint32_t step = 0; step < most && index != no_object; ++step) {
         const Object& object = world.object(index);

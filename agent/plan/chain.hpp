@@ -58,7 +58,6 @@ private:
 
     void fetch_from(const World& world, std::uint32_t pid, ObjectIndex first, Reason reason,
                     Nanos now, Plan& plan);
-    bool goes_on(const World& world, const Lead& lead, ObjectIndex first) const;
 
     Config config_;
     std::unordered_map<std::uint64_t, Nanos> ahead_; // object → when it was asked for

@@ -117,6 +117,24 @@ TEST(Chain, WindowSlidesWithTheReader) {
     EXPECT_EQ(fetched(plan), (std::vector<std::uint64_t>{4}));
 }
 
+TEST(Chain, TellsSeveralAtOnceToWhoGoesOn) {
+    Builder b = chain(16);
+    ChainRule rule({.window = 8});
+    Plan plan;
+    rule.observe(b.world, b.open(1, 11), b.now, b.restore, plan);
+    EXPECT_EQ(fetched(plan).size(), 8U);
+    plan.clear();
+    rule.observe(b.world, b.open(2, 12), b.now, b.restore, plan);
+    EXPECT_TRUE(plan.empty()) << "seven are left";
+    rule.observe(b.world, b.open(3, 13), b.now, b.restore, plan);
+    EXPECT_EQ(fetched(plan), (std::vector<std::uint64_t>{10, 11}));
+    plan.clear();
+    rule.observe(b.world, b.open(4, 14), b.now, b.restore, plan);
+    EXPECT_TRUE(plan.empty());
+    rule.observe(b.world, b.open(12, 22), b.now, b.restore, plan);
+    EXPECT_EQ(fetched(plan), (std::vector<std::uint64_t>{13})) << "at once to who leaves the way";
+}
+
 TEST(Chain, DeepReadersAreLeftAlone) {
     Builder b = chain(4);
     for (std::uint32_t tid = 1; tid <= 8; ++tid) {
