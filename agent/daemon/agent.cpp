@@ -181,6 +181,13 @@ void Agent::on_tick() {
     recorder_.flush();
 }
 
+bool Agent::on_late() {
+    const Nanos now = clock_.now();
+    planner_.probe(world_);
+    executor_.carry_out(now);
+    return planner_.classify.placed();
+}
+
 // A file from before the agent: what came before it in its chain, if it was known once.
 void Agent::recall(const Event& seen) {
     const ObjectIndex index = world_.find(seen.file);

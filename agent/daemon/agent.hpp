@@ -43,6 +43,7 @@ public:
     void on_kernel();
     void on_kv_events();
     void on_tick();
+    bool on_late(); // files that wait for their place: true while they have it
     void on_recheck();
 
     // What the tiers and the agent have done, in Prometheus' text format.

@@ -33,6 +33,7 @@ public:
             spawn(watch_kv_events(fd));
         }
         spawn(every(config_.agent.tick, &Agent::on_tick));
+        spawn(place_files());
         spawn(every(config_.agent.recheck, &Agent::on_recheck));
         spawn(watchdog());
         spawn(until_signal());
@@ -51,19 +52,31 @@ private:
     // Asio closes what it is given, and the descriptors have owners already: it gets copies.
     net::posix::stream_descriptor copy_of(int fd) { return {io_, dup(fd)}; }
 
-    // An event wakes the loop when it has found none. From then on it looks every `coalesce`, for as
-    // long as events come, and takes what it finds as one burst.
+    // An event wakes the loop when it has found none. From then on it looks every `coalesce`, for
+    // as long as events come, and takes what it finds as one burst.
     Task<> watch_files() {
         const auto readable = net::posix::stream_descriptor::wait_read;
         auto descriptor = copy_of(agent_.files_fd());
         net::steady_timer timer(io_);
         while (true) {
+            auto looked = net::steady_timer::clock_type::now();
             if (!agent_.on_files() && agent_.arm_files()) {
                 auto [error] = co_await descriptor.async_wait(readable, as_result);
                 if (error) co_return;
+                looked = net::steady_timer::clock_type::now();
                 agent_.on_files();
             }
-            timer.expires_after(config_.agent.coalesce);
+            timer.expires_at(looked + config_.agent.coalesce);
+            auto [cancelled] = co_await timer.async_wait(as_result);
+            if (cancelled) co_return;
+        }
+    }
+
+    // Filesystems choose the places of many files at a time, and seldom.
+    Task<> place_files() {
+        net::steady_timer timer(io_);
+        while (true) {
+            timer.expires_after(agent_.on_late() ? Nanos(1ms) : Nanos(1s));
             auto [cancelled] = co_await timer.async_wait(as_result);
             if (cancelled) co_return;
         }
@@ -133,7 +146,7 @@ Result<void> run_app(const Config& config, const Agent::Options& options) {
     auto agent = Agent::open(config, options, clock);
     if (!agent) return Failure(std::move(agent.error()));
 
-    net::io_context io(1);
+    net::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE); // nobody else touches it: no locks
     auto server = ControlServer::open(io, config.control, **agent);
     if (!server) return Failure(std::move(server.error()));
     std::unique_ptr<MetricsServer> metrics;

@@ -3,6 +3,13 @@
 
 namespace hintier {
 
+namespace {
+
+// Files probed at once, when one before them had its place: they hold up no event for long.
+constexpr std::size_t probed_at_once = 16;
+
+} // namespace
+
 Result<void> ClassifyRule::Config::validate() const {
     if (remap_after <= 0ns) return failure("remap_after must be more than 0");
     if (remap_tries > 100) return failure("remap_tries is at most 100");
@@ -57,13 +64,13 @@ void ClassifyRule::observe(const World& world, const Change& change, Nanos now, 
 }
 
 void ClassifyRule::tick(const World& world, Nanos now, Plan& plan) {
-    tries_.clear();
+    put_back();
     while (!late_.empty() && late_.front().due <= now) {
         const Late late = late_.front();
         late_.pop_front();
         const ObjectIndex index = world.find(late.file);
         if (index == no_object) continue;
-        tries_[late.file] = late.tries;
+        tried_[late.file] = late;
         advise(world, index, late.file, Reason::mapped_late, plan);
     }
 
@@ -80,14 +87,43 @@ void ClassifyRule::tick(const World& world, Nanos now, Plan& plan) {
     }
 }
 
+void ClassifyRule::put_back() {
+    tried_.clear();
+    late_.insert(late_.begin(), missed_.begin(), missed_.end());
+    missed_.clear();
+}
+
+void ClassifyRule::probe(const World& world, Plan& plan) {
+    put_back();
+    const std::size_t most = placed_ ? probed_at_once : 1;
+    while (tried_.size() < most && !late_.empty() && late_.front().complete) {
+        const Late late = late_.front();
+        late_.pop_front();
+        const ObjectIndex index = world.find(late.file);
+        if (index == no_object) continue;
+        tried_[late.file] = late;
+        advise(world, index, late.file, Reason::mapped_late, plan);
+    }
+    placed_ = !tried_.empty();
+}
+
 void ClassifyRule::unmapped(const Advice& advice, Nanos now) {
-    const auto tried = tries_.find(advice.place.file);
-    const std::uint32_t tries = tried == tries_.end() ? 1 : tried->second + 1;
+    const auto tried = tried_.find(advice.place.file);
+    if (tried != tried_.end() && tried->second.due > now) { // it was probed
+        missed_.push_back(tried->second);
+        placed_ = false;
+        return;
+    }
+    const bool first = tried == tried_.end();
+    const std::uint32_t tries = first ? 1 : tried->second.tries + 1;
     if (tries > config_.remap_tries || waiting() >= config_.max_waiting) {
         ++given_up_;
         return;
     }
-    late_.push_back({now + config_.remap_after, advice.place.file, tries});
+    const bool complete =
+        first ? advice.reason == Reason::new_file || advice.reason == Reason::found_at_start
+              : tried->second.complete;
+    late_.push_back({now + config_.remap_after, advice.place.file, tries, complete});
 }
 
 } // namespace hintier

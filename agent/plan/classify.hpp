@@ -3,7 +3,9 @@
 //
 // Files written around the page cache have their place on the device when they get their final
 // name: one look at their layout then is all. Of others the filesystem chooses the place up to
-// half a minute later, so a file that had none is tried again after `remap_after`, a few times.
+// half a minute later, mostly in the order in which they were written: the oldest that is complete
+// is tried now and then, and when it has its place, so are those behind it. What has none after
+// `remap_after`, or was written in place, is tried then, a few times.
 #pragma once
 
 #include <deque>
@@ -30,10 +32,13 @@ public:
 
     void observe(const World& world, const Change& change, Nanos now, bool at_start, Plan& plan);
     void tick(const World& world, Nanos now, Plan& plan);
+    // Tries the oldest that waits, or several when what was tried before had its place.
+    void probe(const World& world, Plan& plan);
+    bool placed() const { return placed_; } // had they? Then try on soon
     // The advice could not be carried out in full: the file has no place on the device yet.
     void unmapped(const Advice& advice, Nanos now);
 
-    std::size_t waiting() const { return late_.size() + found_.size(); }
+    std::size_t waiting() const { return late_.size() + missed_.size() + found_.size(); }
     std::uint64_t given_up() const { return given_up_; }
 
 private:
@@ -41,8 +46,10 @@ private:
         Nanos due{};
         FileId file;
         std::uint32_t tries = 0;
+        bool complete = false; // when it gets a place, that is all of it
     };
 
+    void put_back();
     static void advise(const World& world, ObjectIndex index, const FileId& file, Reason reason,
                        Plan& plan);
 
@@ -52,7 +59,9 @@ private:
     Nanos caught_up_{};
     std::uint64_t given_up_ = 0;
     // Tries already made for files in the plan that is being carried out.
-    std::unordered_map<FileId, std::uint32_t, FileIdHash> tries_;
+    std::unordered_map<FileId, Late, FileIdHash> tried_;
+    std::vector<Late> missed_; // of those that were probed, in their order
+    bool placed_ = false;
 };
 
 } // namespace hintier

@@ -69,6 +69,12 @@ void Planner::tick(const World& world, Nanos now) {
     chain.tick(now);
 }
 
+void Planner::probe(const World& world) {
+    const std::size_t first = plan.advice.size();
+    classify.probe(world, plan);
+    worth.group(world, plan, first);
+}
+
 void Planner::unlinked(const World& world, const Reap& reap) {
     if (reap.reason == Reason::not_worth) worth.dropped(world, reap.object);
 }

@@ -29,6 +29,7 @@ public:
     // `at_start`: the change tells of something that was there before the agent.
     void observe(const World& world, const Change& change, Nanos now, bool at_start = false);
     void tick(const World& world, Nanos now);
+    void probe(const World& world); // classify.placed() when that is carried out
     // A file of the plan has been unlinked, and the world has heard of it.
     void unlinked(const World& world, const Reap& reap);
 

@@ -47,6 +47,69 @@ TEST(Classify, WithoutAPlaceIsTriedAgainAFewTimes) {
     EXPECT_EQ(rule.waiting(), 0U);
 }
 
+// What is advised by a probe; `placed`: so many of them have their place.
+std::size_t probe(ClassifyRule& rule, const Builder& b, std::size_t placed = 1000) {
+    Plan plan;
+    rule.probe(b.world, plan);
+    for (std::size_t i = placed; i < plan.advice.size(); ++i)
+        rule.unmapped(plan.advice[i], b.now);
+    return plan.advice.size();
+}
+
+TEST(Classify, TriesTheOldestUntilItHasItsPlaceAndThenThoseBehindIt) {
+    Builder b;
+    ClassifyRule rule({});
+    Plan plan;
+    for (std::uint64_t i = 1; i <= 40; ++i)
+        rule.observe(b.world, b.write(i, 10 + i), b.now, false, plan);
+    for (const Advice& advice : plan.advice)
+        rule.unmapped(advice, b.now);
+    b.now += 1s;
+    EXPECT_EQ(probe(rule, b, 0), 1U);
+    EXPECT_FALSE(rule.placed());
+    EXPECT_EQ(rule.waiting(), 40U) << "a probe is no try";
+    EXPECT_EQ(probe(rule, b), 1U);
+    EXPECT_TRUE(rule.placed());
+    const std::size_t more = probe(rule, b, 3);
+    EXPECT_GT(more, 3U);
+    EXPECT_FALSE(rule.placed());
+    EXPECT_EQ(rule.waiting(), 36U);
+    plan.clear();
+    rule.probe(b.world, plan);
+    ASSERT_EQ(plan.advice.size(), 1U);
+    EXPECT_EQ(plan.advice.front().object, 5U) << "they keep their order";
+}
+
+TEST(Classify, WhatWasProbedIsStillTriedInItsTime) {
+    Builder b;
+    ClassifyRule rule({.remap_after = 35s, .remap_tries = 1});
+    Plan plan;
+    rule.observe(b.world, b.write(1, 10), b.now, false, plan);
+    rule.unmapped(plan.advice.front(), b.now);
+    for (int second = 1; second < 35; ++second) {
+        b.now += 1s;
+        EXPECT_EQ(probe(rule, b, 0), 1U);
+    }
+    b.now += 1s;
+    plan.clear();
+    rule.tick(b.world, b.now, plan);
+    ASSERT_EQ(plan.advice.size(), 1U);
+    rule.unmapped(plan.advice.front(), b.now);
+    EXPECT_EQ(rule.given_up(), 1U);
+    EXPECT_EQ(rule.waiting(), 0U);
+}
+
+TEST(Classify, WhatIsWrittenInPlaceIsNotProbed) {
+    Builder b;
+    ClassifyRule rule({});
+    Plan plan;
+    Event create{.kind = EventKind::opened, .created = true, .writing = true};
+    create.file = Builder::file(10);
+    rule.observe(b.world, b.apply(create, test::file_name(1)), b.now, false, plan);
+    EXPECT_EQ(probe(rule, b), 0U);
+    EXPECT_EQ(rule.waiting(), 1U);
+}
+
 TEST(Classify, FileWrittenInPlaceWaits) {
     Builder b;
     ClassifyRule rule({});
