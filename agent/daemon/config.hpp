@@ -32,7 +32,7 @@ struct Config {
 
     struct Agent {
         log::Level level = log::Level::info;
-        Nanos coalesce = 500us; // events that come this close together are handled as one burst
+        Nanos coalesce = 750us; // events that come this close together are handled as one burst
         Nanos tick = 100ms;     // how often rules that wait for something are asked
         Nanos recheck = 5s;     // how often roots that are not there are looked for
         std::uint32_t scan_rate = 20'000; // entries a second read below roots at the start
