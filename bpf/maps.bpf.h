@@ -22,7 +22,7 @@ volatile __u32 armed = 0;
 
 /* Devices with a root: spares files of all others the walk to the top. Beyond, all are walked. */
 volatile __u32 devices[DEVICES_MAX] = {};
-volatile bool more_devices = false;
+volatile __u32 more_devices = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -153,7 +153,7 @@ Result<void> BpfSource::watch(const FileId& dir, std::uint32_t root) {
     if (known != std::end(bss.devices))
         *known = dir.device;
     else
-        bss.more_devices = true;
+        bss.more_devices = 1;
     return {};
 }
 
