@@ -434,7 +434,7 @@ void ht_dev_release(struct ht_dev *dev);
 /* ---- stats.c ---- */
 struct ht_stats_cpu {
 	struct ht_stats s;
-	u32 hits;               /* to choose the ones that are timed */
+	u32 hits[2];            /* writes, reads: to choose the ones that are timed */
 };
 
 static inline void ht_count(struct ht_tier *t, enum hintier_counter which, u64 n)

@@ -304,7 +304,12 @@ void check_stats(const Tier& tier, const char* how) {
         for (const uint64_t n : histogram)
             sum += n;
         same(histogram.size(), size_t{HINTIER_LATENCY_BUCKETS}, by + ": buckets");
-        same(sum, sums[key], by + ": a histogram holds every request");
+        // Of hits the first of eight on a CPU stands for all.
+        const uint64_t more =
+            key[1] == HINTIER_IO_FAST ? 7 * uint64_t(sysconf(_SC_NPROCESSORS_CONF)) : 0;
+        check(sum + more >= sums[key] && sum <= sums[key] + more,
+              by + ": a histogram holds every request: " + std::to_string(sum) + " of " +
+                  std::to_string(sums[key]));
     }
     same(tier.latency.size(), sums.size(), by + ": histograms");
     same(tier.counters.size(), size_t{HINTIER_COUNTERS}, by + ": counters");

@@ -249,8 +249,8 @@ TEST(Moves, RunOverTheUnitsInOrder) {
 TEST(Destage, PadsIndirectionUnits) {
     SmallMap m;
     m.map.iu = 4;
-    m.write(X, S, 8, 16); // unit 1
-    m.write(X, S, 32, 64); // units 4 to 7
+    m.write(X, S, 8, 16);    // unit 1
+    m.write(X, S, 32, 64);   // units 4 to 7
     m.write(X, S, 112, 128); // units 14 and 15
     ht_move move{};
     bool clean = false;
