@@ -317,19 +317,16 @@ static void time_hit(struct ht_tier *t, struct ht_io *io, bool read)
 {
 	if (trace_hintier_io_enabled())
 		io->timed = 1;
-	else if (this_cpu_inc_return(t->dev->stats->hits[read]) % TIMED_HITS == 1)
+	else if (!(this_cpu_read(t->dev->stats->hits[read]) % TIMED_HITS))
 		io->timed = TIMED_HITS;
 	if (io->timed)
 		io->start = ktime_get_ns();
 }
 
-/* It is no hit; if it would have stood for some, the next one does. */
-static void time_all(struct ht_tier *t, struct ht_io *io)
+static void time_all(struct ht_io *io)
 {
 	if (!io->timed)
 		io->start = ktime_get_ns();
-	else if (io->timed == TIMED_HITS)
-		this_cpu_dec(t->dev->stats->hits[io->op == HT_REQ_READ]);
 	io->timed = 1;
 }
 
@@ -360,24 +357,28 @@ int ht_io_map(struct ht_tier *t, struct bio *bio)
 		break;
 	case REQ_OP_DISCARD:
 		io->op = HT_REQ_DISCARD;
-		time_all(t, io);
+		time_all(io);
 		return ht_discard(t, bio, io);
 	default:
 		return DM_MAPIO_KILL;
 	}
 	if (!bio_sectors(bio)) {
 		io->flags |= HT_IO_FLUSH;
-		time_all(t, io);
+		time_all(io);
 		ht_park_commit(t, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
 
 	if (io->op != HT_REQ_ZEROES) {
-		time_hit(t, io, io->op == HT_REQ_READ);
-		if (map_hit(t, bio, io, io->op == HT_REQ_READ))
+		bool read = io->op == HT_REQ_READ;
+
+		time_hit(t, io, read);
+		if (map_hit(t, bio, io, read)) {
+			this_cpu_inc(t->dev->stats->hits[read]);
 			return DM_MAPIO_REMAPPED;
+		}
 	}
-	time_all(t, io);
+	time_all(io);
 	sectors = decide(t, bio, io);
 	if (sectors < bio_sectors(bio))
 		dm_accept_partial_bio(bio, sectors);
