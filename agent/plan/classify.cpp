@@ -66,12 +66,7 @@ void ClassifyRule::observe(const World& world, const Change& change, Nanos now, 
 void ClassifyRule::tick(const World& world, Nanos now, Plan& plan) {
     put_back();
     while (!late_.empty() && late_.front().due <= now) {
-        const Late late = late_.front();
-        late_.pop_front();
-        const ObjectIndex index = world.find(late.file);
-        if (index == no_object) continue;
-        tried_[late.file] = late;
-        advise(world, index, late.file, Reason::mapped_late, plan);
+        try_oldest(world, plan);
     }
 
     const Nanos each = Nanos(1s) / config_.catch_up;
@@ -87,6 +82,15 @@ void ClassifyRule::tick(const World& world, Nanos now, Plan& plan) {
     }
 }
 
+void ClassifyRule::try_oldest(const World& world, Plan& plan) {
+    const Late late = late_.front();
+    late_.pop_front();
+    const ObjectIndex index = world.find(late.file);
+    if (index == no_object) return;
+    tried_[late.file] = late;
+    advise(world, index, late.file, Reason::mapped_late, plan);
+}
+
 void ClassifyRule::put_back() {
     tried_.clear();
     late_.insert(late_.begin(), missed_.begin(), missed_.end());
@@ -97,12 +101,7 @@ void ClassifyRule::probe(const World& world, Plan& plan) {
     put_back();
     const std::size_t most = placed_ ? probed_at_once : 1;
     while (tried_.size() < most && !late_.empty() && late_.front().complete) {
-        const Late late = late_.front();
-        late_.pop_front();
-        const ObjectIndex index = world.find(late.file);
-        if (index == no_object) continue;
-        tried_[late.file] = late;
-        advise(world, index, late.file, Reason::mapped_late, plan);
+        try_oldest(world, plan);
     }
     placed_ = !tried_.empty();
 }

@@ -50,6 +50,7 @@ private:
     };
 
     void put_back();
+    void try_oldest(const World& world, Plan& plan);
     static void advise(const World& world, ObjectIndex index, const FileId& file, Reason reason,
                        Plan& plan);
 
